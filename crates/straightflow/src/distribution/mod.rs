@@ -1,0 +1,166 @@
+//! Discrete distributions, factorised over `[batch, d]`.
+//!
+//! | type | samples | natural parameter | constructors |
+//! |---|---|---|---|
+//! | [`Bernoulli`] | 0 or 1 | logit | `from_logits`, `from_means` |
+//! | [`Categorical`] | one-hot vectors of length `k` | `k` logits | `from_logits`, `from_probabilities` |
+//! | [`Poisson`] | 0, 1, 2, .. | log-rate | `from_log_rates`, `from_rates` |
+//! | [`Binomial`] | 0, .., trials | logit | `from_logits`, `from_means` |
+//! | [`NegativeBinomial`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
+//!
+//! Everything that two families share is in the trait [`Distribution`]; the canonical form that
+//! estimators work with is [`Law`]; [`CountLaw`] is one coordinate in double precision.
+
+mod bernoulli;
+mod binomial;
+mod categorical;
+pub(crate) mod count;
+mod divergence;
+mod family;
+mod law;
+mod negative_binomial;
+mod poisson;
+mod sampling;
+
+pub use bernoulli::Bernoulli;
+pub use binomial::Binomial;
+pub use categorical::Categorical;
+pub use count::CountLaw;
+pub use family::{Family, FamilyKind};
+pub use law::Law;
+pub use negative_binomial::NegativeBinomial;
+pub use poisson::Poisson;
+
+use std::fmt::Debug;
+
+use burn::tensor::Tensor;
+
+use crate::Key;
+use crate::error::Result;
+
+/// A tensor that has a canonical form with one more dimension, or is in it already.
+///
+/// Ordered families hide a last dimension of size 1: `[batch, d]` stands for `[batch, d, 1]`.
+pub trait Canonical<const R: usize>: Clone + Debug + Send + 'static {
+    /// To the canonical form.
+    fn lift(self) -> Tensor<R>;
+    /// From the canonical form.
+    fn lower(canonical: Tensor<R>) -> Self;
+}
+
+impl Canonical<3> for Tensor<2> {
+    fn lift(self) -> Tensor<3> {
+        self.unsqueeze_dim(2)
+    }
+    fn lower(canonical: Tensor<3>) -> Self {
+        canonical.squeeze_dim(2)
+    }
+}
+
+impl Canonical<4> for Tensor<3> {
+    fn lift(self) -> Tensor<4> {
+        self.unsqueeze_dim(3)
+    }
+    fn lower(canonical: Tensor<4>) -> Self {
+        canonical.squeeze_dim(3)
+    }
+}
+
+impl<const R: usize> Canonical<R> for Tensor<R> {
+    fn lift(self) -> Tensor<R> {
+        self
+    }
+    fn lower(canonical: Tensor<R>) -> Self {
+        canonical
+    }
+}
+
+/// What every distribution offers.
+///
+/// Parameters and single draws are `[batch, d]`, `n` samples are `[n, batch, d]`; categorical
+/// variables have a last dimension `k` more. Numbers have the type of the parameters, `f32` or
+/// `f64`. Whatever depends on the parameters is on their tape, if they are on one.
+pub trait Distribution: Clone + Debug + Send + Sync + 'static {
+    /// The type of parameters, means and single draws: `Tensor<2>`, or `Tensor<3>` if categorical.
+    type Parameters: Canonical<3>;
+    /// The type of samples: `Tensor<3>`, or `Tensor<4>` if categorical.
+    type Samples: Canonical<4>;
+
+    /// The canonical form.
+    fn law(&self) -> &Law;
+
+    /// The distribution of a law of the same family.
+    fn from_law(law: Law) -> Self;
+
+    /// The natural parameters.
+    fn natural(&self) -> Self::Parameters {
+        Self::Parameters::lower(self.law().natural())
+    }
+
+    /// The same distribution as a constant, on no tape.
+    ///
+    /// A cost that is given `q.constant()` has no direct dependence on the parameters.
+    fn constant(&self) -> Self {
+        Self::from_law(self.law().constant())
+    }
+
+    /// `n` hard samples, on no tape. For samples on the tape, see
+    /// [`PathwiseExt::sample`](crate::estimator::PathwiseExt::sample).
+    fn sample(&self, key: Key, n: usize) -> Self::Samples {
+        Self::Samples::lower(self.law().sample(key, n))
+    }
+
+    /// One hard sample of each variable, of the shape of the parameters, on no tape.
+    fn draw(&self, key: Key) -> Self::Parameters {
+        Self::Parameters::lower(self.law().sample(key, 1).squeeze_dim(0))
+    }
+
+    /// `log q(z)` of each draw and batch element, `[n, batch]`.
+    ///
+    /// # Panics
+    ///
+    /// If the shape of `z` is not `[n, batch, d]` (`[n, batch, d, k]`).
+    fn log_prob(&self, z: Self::Samples) -> Tensor<2> {
+        self.law().log_prob(z.lift())
+    }
+
+    /// The means.
+    fn mean(&self) -> Self::Parameters {
+        Self::Parameters::lower(self.law().mean())
+    }
+
+    /// The variances of the coordinates.
+    fn variance(&self) -> Self::Parameters {
+        Self::Parameters::lower(self.law().variance())
+    }
+
+    /// The entropy of each batch element in nats, `[batch]`.
+    ///
+    /// # Errors
+    ///
+    /// [`NoClosedForm`](crate::Error::NoClosedForm) for Poisson, binomial and negative binomial
+    /// variables, except geometric ones.
+    fn entropy(&self) -> Result<Tensor<1>> {
+        self.law().entropy()
+    }
+
+    /// The Kullback-Leibler divergence from `self` to `other` of each batch element in nats,
+    /// `[batch]`, on the tapes of both. `other` may have a batch of 1, which serves all elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Mismatch`](crate::Error::Mismatch) if the families, their fixed numbers or the shapes
+    /// differ.
+    fn kl(&self, other: &Self) -> Result<Tensor<1>> {
+        self.law().kl(other.law())
+    }
+
+    /// Looks for NaN, infinite and out-of-range parameters; see [`Law::validate`].
+    ///
+    /// # Errors
+    ///
+    /// The first bad value, with its index.
+    fn validate(&self) -> Result<()> {
+        self.law().validate()
+    }
+}

@@ -1,0 +1,211 @@
+//! Everything that can be wrong, one variant for each violated condition.
+
+use crate::distribution::FamilyKind;
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What was wrong with a parameter, a cost, a configuration or a specification.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter tensor without elements.
+    #[error(
+        "the parameters of a {family} distribution have shape {shape:?}, but no dimension may be 0"
+    )]
+    EmptyShape {
+        /// The family of the distribution.
+        family: FamilyKind,
+        /// The shape of the parameters as they were given.
+        shape: Vec<usize>,
+    },
+
+    /// A categorical variable with a single category or none.
+    #[error("a categorical variable needs at least 2 categories, got logits of shape {shape:?}")]
+    TooFewCategories {
+        /// The shape of the logits, `[batch, d, k]`.
+        shape: Vec<usize>,
+    },
+
+    /// A binomial distribution without trials.
+    #[error("a binomial distribution needs at least 1 trial")]
+    NoTrials,
+
+    /// A dispersion that is not a positive number.
+    #[error(
+        "the dispersion of a negative binomial distribution must be positive and finite, got {dispersion}"
+    )]
+    Dispersion {
+        /// The dispersion as it was given.
+        dispersion: f64,
+    },
+
+    /// A parameter value that no distribution has.
+    #[error(
+        "the {parameter} of a {family} distribution at index {index:?} is {value}: it must be {allowed}"
+    )]
+    Parameter {
+        /// The family of the distribution.
+        family: FamilyKind,
+        /// What the value is: a logit, a rate, ...
+        parameter: &'static str,
+        /// `[batch, d]`, or `[batch, d, k]` for a categorical variable.
+        index: Vec<usize>,
+        /// The value.
+        value: f64,
+        /// The values that are allowed.
+        allowed: &'static str,
+    },
+
+    /// A quantity that has no closed form for a family.
+    #[error(
+        "the {quantity} of a {family} distribution has no closed form; `exact` computes it by enumeration"
+    )]
+    NoClosedForm {
+        /// The quantity.
+        quantity: &'static str,
+        /// The family.
+        family: FamilyKind,
+    },
+
+    /// Two distributions between which a divergence is not defined or not finite.
+    #[error(
+        "a divergence needs two distributions of one family, shape and size, got {left} and {right}"
+    )]
+    Mismatch {
+        /// The first distribution.
+        left: String,
+        /// The second distribution.
+        right: String,
+    },
+
+    /// An enumeration that would take too long.
+    #[error("enumeration would visit {states:.3e} states, more than the limit of {limit}")]
+    TooManyStates {
+        /// The number of states; infinite if it cannot be represented.
+        states: f64,
+        /// The limit.
+        limit: usize,
+    },
+
+    /// An estimator that is not defined for a family.
+    #[error(
+        "`{estimator}` does not support {family} variables; it supports {}",
+        join(supported)
+    )]
+    UnsupportedFamily {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// The family.
+        family: FamilyKind,
+        /// The families that the estimator supports.
+        supported: &'static [FamilyKind],
+    },
+
+    /// A number of samples that an estimator cannot work with.
+    #[error("`{estimator}` needs at least {needed} samples, got {got}")]
+    TooFewSamples {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// The least number.
+        needed: usize,
+        /// The number given.
+        got: usize,
+    },
+
+    /// Noise of another shape than the estimator declared.
+    #[error("the noise `{name}` has shape {got:?}, expected {expected:?}")]
+    NoiseShape {
+        /// The name of the noise.
+        name: &'static str,
+        /// The declared shape.
+        expected: [usize; 4],
+        /// The given shape.
+        got: [usize; 4],
+    },
+
+    /// Another number of noise tensors than the estimator declared.
+    #[error("the estimator takes {expected} noise tensors, got {got}")]
+    NoiseCount {
+        /// The declared number.
+        expected: usize,
+        /// The given number.
+        got: usize,
+    },
+
+    /// A cost of the wrong shape.
+    #[error(
+        "the cost must have shape {expected:?} (one number for each draw and batch element), got {got:?}"
+    )]
+    CostShape {
+        /// `[n, batch]`.
+        expected: [usize; 2],
+        /// The shape that the cost returned.
+        got: [usize; 2],
+    },
+
+    /// A cost that is not a finite number.
+    #[error("the cost of draw {draw}, batch element {element} is {value}")]
+    NonFiniteCost {
+        /// The draw.
+        draw: usize,
+        /// The batch element.
+        element: usize,
+        /// The value.
+        value: f64,
+    },
+
+    /// A cost that does not depend on the samples, where its gradient is needed.
+    #[error(
+        "the cost has no gradient with respect to the samples: compute it from `z` with tensor operations"
+    )]
+    NoGradient,
+
+    /// A specification that is not of the form `id` or `id:key=value,key=value`.
+    #[error("`{spec}` is not an estimator specification: write `id` or `id:key=value,key=value`")]
+    MalformedSpec {
+        /// The specification as it was given.
+        spec: String,
+    },
+
+    /// An estimator id that is not in the registry.
+    #[error("there is no estimator `{id}`{}", suggest(near))]
+    UnknownEstimator {
+        /// The id as it was given.
+        id: String,
+        /// The ids that look like it.
+        near: Vec<String>,
+    },
+
+    /// An option that the estimator does not have.
+    #[error("`{estimator}` has no option `{key}`{}", suggest(near))]
+    UnknownOption {
+        /// The estimator's id.
+        estimator: String,
+        /// The option as it was given.
+        key: String,
+        /// The options that look like it, or all options if none does.
+        near: Vec<String>,
+    },
+
+    /// An option value of the wrong type or out of its range.
+    #[error("`{estimator}`: {message}")]
+    InvalidOption {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// What is wrong, in one clause.
+        message: String,
+    },
+}
+
+fn join(kinds: &[FamilyKind]) -> String {
+    let names: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}
+
+fn suggest(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        _ => format!("; did you mean {}?", near.join(", ")),
+    }
+}

@@ -1,0 +1,239 @@
+//! From a cost to one scalar, the *surrogate*, whose single `backward()` gives the gradients of
+//! the parameters (through the discrete samples) and of everything else that the cost uses.
+
+use std::fmt::Debug;
+
+use burn::tensor::Tensor;
+
+use super::noise::{Noise, NoiseSpec};
+use super::pathwise::Pathwise;
+use super::registry::{Cost, Entry};
+use super::spec::Spec;
+use crate::Key;
+use crate::distribution::{Canonical, Distribution, Law};
+use crate::error::{Error, Result};
+use crate::objective::{CostFn, CountedObjective, Counts, Objective, Untyped};
+
+/// What an estimator implements. Users call the methods of [`EstimatorExt`].
+pub trait Estimator: Debug + Send + Sync {
+    /// The entry in the registry.
+    fn entry(&self) -> &'static Entry;
+
+    /// The configuration as it is recorded.
+    fn config(&self) -> serde_json::Value;
+
+    /// The number of draws of one estimate.
+    fn samples(&self) -> usize;
+
+    /// The noise of an estimate with `n` draws.
+    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec>;
+
+    /// What an estimate with `n` draws costs.
+    fn cost(&self, law: &Law, n: usize) -> Cost;
+
+    /// The estimate for given noise.
+    ///
+    /// # Errors
+    ///
+    /// If the cost has the wrong shape or is not finite.
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome>;
+
+    /// The same estimator as a source of samples on the tape, if it is one.
+    fn pathwise(&self) -> Option<&dyn Pathwise> {
+        None
+    }
+
+    /// The specification that builds this estimator again.
+    fn spec(&self) -> Spec {
+        self.entry().spec_of(&self.config())
+    }
+
+    /// Checks that the estimator can work with a law.
+    ///
+    /// # Errors
+    ///
+    /// If the family is not supported or a parameter is not finite.
+    fn check(&self, law: &Law) -> Result<()> {
+        let entry = self.entry();
+        let family = law.family().kind();
+        if !entry.families.contains(&family) {
+            return Err(Error::UnsupportedFamily {
+                estimator: entry.id,
+                family,
+                supported: entry.families,
+            });
+        }
+        law.validate()
+    }
+}
+
+/// What an estimator computes, in canonical shapes.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The cost of each draw and batch element `[n, batch]`, on no tape.
+    pub values: Tensor<2>,
+    /// A scalar whose value is the mean of `values` and whose gradient is the estimate.
+    pub surrogate: Tensor<1>,
+    /// The samples `[n, batch, d, k]` at which the cost was evaluated, on no tape.
+    pub samples: Tensor<4>,
+}
+
+/// An estimate of `E f(z)` and of its gradients.
+#[derive(Clone, Debug)]
+pub struct Estimate<D: Distribution> {
+    /// The cost of each draw and batch element, `[n, batch]`, as constants.
+    pub values: Tensor<2>,
+    /// A scalar: the mean cost over draws and batch. Its one `backward()` gives the gradients of
+    /// the distribution's parameters and of the cost's own.
+    pub surrogate: Tensor<1>,
+    /// The samples at which the cost was evaluated, as constants.
+    pub samples: D::Samples,
+    /// How often the cost was evaluated and differentiated, live.
+    pub counts: Counts,
+}
+
+/// How estimators are used, by any distribution and any cost.
+///
+/// The trait is implemented for every [`Estimator`], also for a `Box<dyn Estimator>` from the
+/// registry.
+pub trait EstimatorExt: Estimator {
+    /// Estimates the mean cost and its gradients. The number of draws `n` is the configuration's.
+    ///
+    /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) and `q` to
+    /// `[n, batch]`. It must not capture `q` itself: see [`Objective::cost`].
+    ///
+    /// # Errors
+    ///
+    /// If the family is not supported, a parameter is not finite, or the cost has the wrong shape
+    /// or is not finite.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
+    /// let q = Bernoulli::from_logits(logits.clone())?;
+    /// let estimate = StraightThrough::default().estimate(Key::new(1), &q, |z, _q| {
+    ///     (z - 0.3).square().sum_dim(2).squeeze_dim(2)
+    /// })?;
+    /// let grads = estimate.surrogate.backward();
+    /// assert_eq!(logits.grad(&grads).unwrap().dims(), [3, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn estimate<D: Distribution>(
+        &self,
+        key: Key,
+        q: &D,
+        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+    ) -> Result<Estimate<D>> {
+        self.estimate_objective(key, q, &CostFn(cost))
+    }
+
+    /// As [`estimate`](Self::estimate), for a cost that is more than a closure.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate`](Self::estimate).
+    fn estimate_objective<D: Distribution>(
+        &self,
+        key: Key,
+        q: &D,
+        objective: &impl Objective<D>,
+    ) -> Result<Estimate<D>> {
+        self.check(q.law())?;
+        let specs = self.noise(q.law(), self.samples());
+        run(self, &Noise::draw(key, q.law(), &specs), q, objective)
+    }
+
+    /// As [`estimate`](Self::estimate), with the noise that [`Estimator::noise`] declares passed
+    /// in. The number of draws is that of the noise.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate`](Self::estimate), and if the noise is not of the declared shape.
+    fn estimate_from_noise<D: Distribution>(
+        &self,
+        noise: Vec<Tensor<4>>,
+        q: &D,
+        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+    ) -> Result<Estimate<D>> {
+        self.check(q.law())?;
+        let n = noise.first().map_or(0, |first| first.dims()[0]);
+        let noise = Noise::given(noise, &self.noise(q.law(), n))?;
+        run(self, &noise, q, &CostFn(cost))
+    }
+
+    /// The gradient of the mean cost of *each* batch element with respect to its natural
+    /// parameters, of their shape and on no tape: what variances are measured on.
+    ///
+    /// It comes from the same surrogate, on a tape of its own, so no network is involved.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate`](Self::estimate).
+    fn gradient<D: Distribution>(
+        &self,
+        key: Key,
+        q: &D,
+        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+    ) -> Result<D::Parameters> {
+        let leaf = D::from_law(q.law().leaf());
+        let estimate = self.estimate(key, &leaf, cost)?;
+        Ok(natural_gradient(&leaf, &estimate))
+    }
+
+    /// As [`gradient`](Self::gradient), with the noise passed in.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate_from_noise`](Self::estimate_from_noise).
+    fn gradient_from_noise<D: Distribution>(
+        &self,
+        noise: Vec<Tensor<4>>,
+        q: &D,
+        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+    ) -> Result<D::Parameters> {
+        let leaf = D::from_law(q.law().leaf());
+        let estimate = self.estimate_from_noise(noise, &leaf, cost)?;
+        Ok(natural_gradient(&leaf, &estimate))
+    }
+}
+
+impl<E: Estimator + ?Sized> EstimatorExt for E {}
+
+fn run<E: Estimator + ?Sized, D: Distribution>(
+    estimator: &E,
+    noise: &Noise,
+    q: &D,
+    objective: &impl Objective<D>,
+) -> Result<Estimate<D>> {
+    let objective = Untyped::new(objective);
+    let objective = CountedObjective::new(&objective);
+    let outcome = estimator.outcome(noise, q.law(), &objective)?;
+    Ok(Estimate {
+        values: outcome.values,
+        surrogate: outcome.surrogate,
+        samples: D::Samples::lower(outcome.samples),
+        counts: objective.counts(),
+    })
+}
+
+/// The surrogate averages over the batch; its gradient times the batch size is that of each
+/// element.
+fn natural_gradient<D: Distribution>(leaf: &D, estimate: &Estimate<D>) -> D::Parameters {
+    let natural = leaf.law().natural();
+    // A cost without any dependence on z or q leaves the surrogate a constant.
+    let gradient = estimate
+        .surrogate
+        .is_tracked()
+        .then(|| natural.grad(&estimate.surrogate.backward()))
+        .flatten();
+    let gradient = match gradient {
+        Some(gradient) => gradient * natural.dims()[0] as f64,
+        None => natural.inner().zeros_like(),
+    };
+    D::Parameters::lower(gradient)
+}

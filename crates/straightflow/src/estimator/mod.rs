@@ -1,0 +1,47 @@
+//! Gradient estimators: one file each, one list of all.
+//!
+//! An estimator is addressed by a [`Spec`] such as `straight-through:samples=4` wherever a person
+//! or a file names it, and by its type in code. [`REGISTRY`] is the list from which command line,
+//! documentation, tests, benches and reports are made.
+
+mod estimate;
+mod noise;
+mod pathwise;
+mod registry;
+mod spec;
+
+pub use estimate::{Estimate, Estimator, EstimatorExt, Outcome};
+pub use noise::{Noise, NoiseLaw, NoiseSpec};
+pub use pathwise::{Pathwise, PathwiseExt, pathwise_outcome};
+pub use registry::{Bias, Cost, Entry, EstimatorConfig, Need, Preset, display_option};
+pub use spec::Spec;
+
+/// Declares the modules and collects their entries: a new estimator is one file and one word here.
+macro_rules! estimators {
+    ($($module:ident),* $(,)?) => {
+        $(mod $module; pub use $module::*;)*
+
+        /// Every estimator, in the order of the documentation.
+        pub static REGISTRY: &[&Entry] = &[$(&$module::ENTRY),*];
+    };
+}
+
+estimators! {
+    straight_through,
+}
+
+/// The entry of an id.
+///
+/// # Errors
+///
+/// If there is none; the error names the ids that look like it.
+pub fn find(id: &str) -> crate::Result<&'static Entry> {
+    REGISTRY
+        .iter()
+        .copied()
+        .find(|entry| entry.id == id)
+        .ok_or_else(|| crate::Error::UnknownEstimator {
+            id: id.to_owned(),
+            near: spec::near(id, REGISTRY.iter().map(|entry| entry.id)),
+        })
+}

@@ -1,0 +1,320 @@
+//! What is known about an estimator without running it.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::estimate::Estimator;
+use super::spec::{Spec, near};
+use crate::distribution::FamilyKind;
+use crate::error::{Error, Result};
+
+/// A configuration: serialisable, with defaults, checked by [`init`](Self::init). It is what
+/// records keep.
+pub trait EstimatorConfig: Clone + Default + Serialize + DeserializeOwned {
+    /// What the configuration makes.
+    type Estimator: Estimator + 'static;
+
+    /// Checks the configuration and makes the estimator.
+    ///
+    /// # Errors
+    ///
+    /// The first option that is out of its range.
+    fn init(self) -> Result<Self::Estimator>;
+}
+
+/// Whether an estimator's expectation is the gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bias {
+    /// It is, for every cost.
+    Unbiased,
+    /// It is not in general.
+    Biased {
+        /// For which costs it is.
+        exact_on: &'static str,
+    },
+}
+
+impl fmt::Display for Bias {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unbiased => f.write_str("none"),
+            Self::Biased { exact_on } => write!(f, "exact on {exact_on} only"),
+        }
+    }
+}
+
+/// What an estimator asks of the cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Need {
+    /// Its values.
+    #[serde(rename = "f")]
+    Value,
+    /// Its gradient with respect to the samples.
+    #[serde(rename = "df")]
+    Gradient,
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Value => "f",
+            Self::Gradient => "df",
+        })
+    }
+}
+
+/// The price of an estimate, in draws at which the cost is evaluated, for a cost without
+/// parameters of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Evaluations of the cost.
+    pub evaluations: usize,
+    /// Backward passes through the cost.
+    pub gradients: usize,
+}
+
+/// A named choice of options.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// The name, for `preset=name`.
+    pub name: &'static str,
+    /// What it is, in one clause.
+    pub about: &'static str,
+    /// The options, as in a specification.
+    pub options: &'static [(&'static str, &'static str)],
+}
+
+/// One estimator of the registry.
+#[derive(Debug)]
+pub struct Entry {
+    /// The id in specifications.
+    pub id: &'static str,
+    /// The name in tables.
+    pub name: &'static str,
+    /// The families that it supports.
+    pub families: &'static [FamilyKind],
+    /// Its bias.
+    pub bias: Bias,
+    /// What it asks of the cost.
+    pub needs: &'static [Need],
+    /// The price of an estimate with `n` draws of `d` coordinates, as text.
+    pub cost: &'static str,
+    /// Where it comes from.
+    pub reference: &'static str,
+    /// What each option does; one row for each field of the configuration.
+    pub options: &'static [(&'static str, &'static str)],
+    /// Named choices of options.
+    pub presets: &'static [Preset],
+    defaults: fn() -> Value,
+    build: fn(&'static str, Value) -> Result<Box<dyn Estimator>>,
+}
+
+impl Entry {
+    /// An entry for the estimator of a configuration.
+    pub const fn new<C: EstimatorConfig>(
+        id: &'static str,
+        name: &'static str,
+        families: &'static [FamilyKind],
+        bias: Bias,
+        needs: &'static [Need],
+        cost: &'static str,
+        reference: &'static str,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            families,
+            bias,
+            needs,
+            cost,
+            reference,
+            options: &[],
+            presets: &[],
+            defaults: defaults::<C>,
+            build: build::<C>,
+        }
+    }
+
+    /// The same entry with a row for each option.
+    pub const fn options(mut self, options: &'static [(&'static str, &'static str)]) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The same entry with presets.
+    pub const fn presets(mut self, presets: &'static [Preset]) -> Self {
+        self.presets = presets;
+        self
+    }
+
+    /// A configuration as it is recorded: an object with a field for each option.
+    pub fn record<C: EstimatorConfig>(&self, config: &C) -> Value {
+        serde_json::to_value(config).expect("a configuration of plain values")
+    }
+
+    /// The default configuration, as it is recorded.
+    pub fn defaults(&self) -> Map<String, Value> {
+        match (self.defaults)() {
+            Value::Object(fields) => fields,
+            other => unreachable!("a configuration is an object, got {other}"),
+        }
+    }
+
+    /// Makes the estimator of a recorded configuration.
+    ///
+    /// # Errors
+    ///
+    /// If an option is unknown, of the wrong type or out of its range.
+    pub fn build(&self, config: Value) -> Result<Box<dyn Estimator>> {
+        (self.build)(self.id, config)
+    }
+
+    /// The shortest specification of a recorded configuration: the options that differ from the
+    /// defaults, or from a preset if that is shorter.
+    pub(super) fn spec_of(&self, config: &Value) -> Spec {
+        let bases = std::iter::once(None).chain(self.presets.iter().map(Some));
+        let specs = bases.map(|preset| {
+            let mut base = self.defaults();
+            let mut spec = Spec::new(self.id);
+            if let Some(preset) = preset {
+                spec.set("preset", preset.name);
+                for (key, value) in preset.options {
+                    let value = parse_like(self.id, key, &base[*key], value);
+                    base[*key] = value.expect("a valid preset");
+                }
+            }
+            for (key, value) in &base {
+                if config[key] != *value {
+                    spec.set(key, &display_option(&config[key]));
+                }
+            }
+            spec
+        });
+        specs
+            .min_by_key(Spec::len)
+            .expect("the defaults are always a base")
+    }
+
+    /// The configuration of the options of a specification.
+    pub(super) fn configure<'a>(
+        &self,
+        options: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+    ) -> Result<Value> {
+        let mut config = self.defaults();
+        let presets = options.clone().filter(|(key, _)| *key == "preset");
+        for (_, name) in presets {
+            let preset = self.preset(name)?;
+            for (key, value) in preset.options {
+                config[*key] = parse_like(self.id, key, &config[*key], value)?;
+            }
+        }
+        for (key, value) in options.filter(|(key, _)| *key != "preset") {
+            let Some(default) = config.get(key) else {
+                let known = config.keys().map(String::as_str);
+                return Err(Error::UnknownOption {
+                    estimator: self.id.to_owned(),
+                    key: key.to_owned(),
+                    near: near(
+                        key,
+                        known.chain((!self.presets.is_empty()).then_some("preset")),
+                    ),
+                });
+            };
+            let value = parse_like(self.id, key, default, value)?;
+            config[key] = value;
+        }
+        Ok(Value::Object(config))
+    }
+
+    fn preset(&self, name: &str) -> Result<&Preset> {
+        let found = self.presets.iter().find(|preset| preset.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.presets.iter().map(|preset| preset.name).collect();
+            self.invalid(match names.as_slice() {
+                [] => "it has no presets".to_owned(),
+                names => format!("no preset `{name}`, only {}", names.join(", ")),
+            })
+        })
+    }
+
+    /// The error for an option out of its range; `message` is one clause.
+    pub fn invalid(&self, message: impl Into<String>) -> Error {
+        Error::InvalidOption {
+            estimator: self.id,
+            message: message.into(),
+        }
+    }
+
+    /// Checks a number of samples.
+    ///
+    /// # Errors
+    ///
+    /// If there are too few.
+    pub fn need_samples(&self, got: usize, needed: usize) -> Result<()> {
+        if got < needed {
+            return Err(Error::TooFewSamples {
+                estimator: self.id,
+                needed,
+                got,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn defaults<C: EstimatorConfig>() -> Value {
+    serde_json::to_value(C::default()).expect("a configuration of plain values")
+}
+
+fn build<C: EstimatorConfig>(id: &'static str, config: Value) -> Result<Box<dyn Estimator>> {
+    let config: C = serde_json::from_value(config).map_err(|error| Error::InvalidOption {
+        estimator: id,
+        message: error.to_string(),
+    })?;
+    Ok(Box::new(config.init()?))
+}
+
+/// Reads an option's value as the type of its default.
+fn parse_like(id: &'static str, key: &str, default: &Value, text: &str) -> Result<Value> {
+    let value = match default {
+        Value::Bool(_) => match text {
+            "on" | "true" | "yes" => Some(Value::Bool(true)),
+            "off" | "false" | "no" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        Value::Number(number) if number.is_f64() => text.parse::<f64>().ok().and_then(|number| {
+            // JSON has no infinities, and no option of ours means one.
+            serde_json::Number::from_f64(number).map(Value::Number)
+        }),
+        Value::Number(_) => text.parse::<u64>().ok().map(Value::from),
+        _ => Some(Value::from(text)),
+    };
+    value.ok_or_else(|| Error::InvalidOption {
+        estimator: id,
+        message: format!(
+            "`{key}` takes {}, got `{text}`",
+            match default {
+                Value::Bool(_) => "on or off",
+                Value::Number(number) if number.is_f64() => "a number",
+                _ => "a whole number",
+            }
+        ),
+    })
+}
+
+/// An option's recorded value as it stands in a specification.
+pub fn display_option(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => "on".to_owned(),
+        Value::Bool(false) => "off".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => float.to_string(),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}

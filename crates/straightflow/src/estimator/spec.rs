@@ -1,0 +1,150 @@
+//! How an estimator is addressed outside of code: `id` or `id:key=value,key=value`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::estimate::Estimator;
+use super::find;
+use crate::error::{Error, Result};
+
+/// An estimator and its options, as text.
+///
+/// ```
+/// use straightflow::estimator::Spec;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let spec: Spec = "straight-through:samples=4".parse()?;
+/// let estimator = spec.build()?;
+/// assert_eq!(estimator.samples(), 4);
+/// assert_eq!(estimator.spec(), spec);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Spec {
+    id: String,
+    /// In the order in which they are written.
+    options: Vec<(String, String)>,
+}
+
+impl Spec {
+    /// An estimator with its default options.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            options: Vec::new(),
+        }
+    }
+
+    /// The estimator's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Sets an option, or replaces its value.
+    pub fn set(&mut self, key: &str, value: &str) {
+        match self.options.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => value.clone_into(old),
+            None => self.options.push((key.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// The number of options.
+    pub(super) fn len(&self) -> usize {
+        self.options.len()
+    }
+
+    /// Makes the estimator.
+    ///
+    /// # Errors
+    ///
+    /// If the id or an option is unknown (the error names those that look like it), or a value is
+    /// of the wrong type or out of its range.
+    pub fn build(&self) -> Result<Box<dyn Estimator>> {
+        let entry = find(&self.id)?;
+        let options = self.options.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        entry.build(entry.configure(options)?)
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)?;
+        for (index, (key, value)) in self.options.iter().enumerate() {
+            let separator = if index == 0 { ':' } else { ',' };
+            write!(f, "{separator}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Spec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let malformed = || Error::MalformedSpec {
+            spec: text.to_owned(),
+        };
+        let (id, options) = match text.split_once(':') {
+            Some((id, options)) => (id, Some(options)),
+            None => (text, None),
+        };
+        let mut spec = Self::new(id.trim());
+        if spec.id.is_empty() {
+            return Err(malformed());
+        }
+        for option in options.into_iter().flat_map(|options| options.split(',')) {
+            let (key, value) = option.split_once('=').ok_or_else(malformed)?;
+            let (key, value) = (key.trim(), value.trim());
+            let repeated = spec.options.iter().any(|(known, _)| known == key);
+            if key.is_empty() || value.is_empty() || repeated {
+                return Err(malformed());
+            }
+            spec.set(key, value);
+        }
+        Ok(spec)
+    }
+}
+
+impl TryFrom<String> for Spec {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Spec> for String {
+    fn from(spec: Spec) -> Self {
+        spec.to_string()
+    }
+}
+
+/// The known words that look like a given one, nearest first; all of them if none does.
+pub(super) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut scored: Vec<(f64, &str)> = known
+        .map(|candidate| {
+            let prefix = f64::from(u8::from(
+                candidate.contains(word) || word.contains(candidate),
+            ));
+            (strsim::jaro_winkler(word, candidate).max(prefix), candidate)
+        })
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let close: Vec<String> = scored
+        .iter()
+        .filter(|(score, _)| *score > 0.8)
+        .take(3)
+        .map(|(_, candidate)| (*candidate).to_owned())
+        .collect();
+    if close.is_empty() {
+        return scored
+            .into_iter()
+            .map(|(_, word)| word.to_owned())
+            .collect();
+    }
+    close
+}

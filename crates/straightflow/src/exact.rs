@@ -1,0 +1,251 @@
+//! Exact expectations and gradients by enumeration: the oracle that every estimator is checked
+//! against.
+//!
+//! Finite supports are enumerated completely. Infinite ones are cut where each tail of each
+//! coordinate has probability at most `exp(-log_tail)`; [`Expectation::omitted`] bounds the
+//! probability of everything that was left out, so the error is at most that times the largest
+//! cost there.
+
+use burn::tensor::Tensor;
+
+use crate::distribution::{Canonical, Distribution, FamilyKind, Law};
+use crate::error::{Error, Result};
+use crate::ops::{from_host, gradient_only};
+
+/// States that are evaluated in one call of the cost.
+const CHUNK: usize = 1 << 14;
+
+/// The oracle and its limits.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let q = Poisson::from_rates(Tensor::<2>::from_floats([[5.0]], &Device::flex()))?;
+/// // E z^2 = rate + rate^2; by the log-rate, its derivative is rate + 2 rate^2.
+/// let gradient = Exact::default().gradient(&q, |z, _q| z.square().squeeze_dim(2))?;
+/// assert!((gradient.into_scalar::<f32>() - 55.0).abs() < 1e-3);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exact {
+    /// Each tail that is cut off has probability at most `exp(-log_tail)`.
+    pub log_tail: f64,
+    /// The largest number of states.
+    pub limit: usize,
+}
+
+impl Default for Exact {
+    fn default() -> Self {
+        Self {
+            log_tail: 45.0,
+            limit: 1 << 20,
+        }
+    }
+}
+
+/// An exact expectation.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// The expected cost of each batch element, `[batch]`, on the tapes of the distribution and of
+    /// the cost: its backward pass is the exact gradient of both.
+    pub value: Tensor<1>,
+    /// The number of states that were visited.
+    pub states: usize,
+    /// A bound on the probability of all states that were not.
+    pub omitted: f64,
+}
+
+impl Exact {
+    /// The expectation of a cost, `[n, batch, d]` to `[n, batch]`, under a distribution of few
+    /// coordinates.
+    ///
+    /// # Errors
+    ///
+    /// If there are more states than the limit, or a parameter is not finite.
+    pub fn expectation<D: Distribution>(
+        &self,
+        q: &D,
+        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+    ) -> Result<Expectation> {
+        let law = q.law();
+        let grid = self.grid(law)?;
+        let mut value: Option<Tensor<1>> = None;
+        for chunk in grid.chunks() {
+            let z = grid.states(chunk, law);
+            let probability = law.log_prob(z.clone()).exp();
+            let part = (probability * cost(D::Samples::lower(z), q)).sum_dim(0);
+            let part = part.squeeze_dim(0);
+            value = Some(match value {
+                Some(sum) => sum + part,
+                None => part,
+            });
+        }
+        Ok(Expectation {
+            value: value.expect("a grid has a state"),
+            states: grid.len,
+            omitted: grid.omitted,
+        })
+    }
+
+    /// The exact gradient of the expected cost of each batch element with respect to its natural
+    /// parameters, on no tape and in bounded memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`expectation`](Self::expectation).
+    pub fn gradient<D: Distribution>(
+        &self,
+        q: &D,
+        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+    ) -> Result<D::Parameters> {
+        let grid = self.grid(q.law())?;
+        let mut gradient = q.law().natural().inner().zeros_like();
+        for chunk in grid.chunks() {
+            let law = q.law().leaf();
+            let z = grid.states(chunk, &law);
+            let leaf = D::from_law(law.clone());
+            let cost = cost(D::Samples::lower(z.clone()), &leaf);
+            let total = (law.log_prob(z).exp() * cost).sum();
+            if let Some(part) = law.natural().grad(&total.backward()) {
+                gradient = gradient + part;
+            }
+        }
+        Ok(D::Parameters::lower(gradient))
+    }
+
+    /// The expectation of a cost that is a sum over coordinates, `f(z) = sum_j f_j(z_j)`, for any
+    /// number of them: `terms` maps samples to the terms `[n, batch, d]`.
+    ///
+    /// # Errors
+    ///
+    /// If a coordinate has more states than the limit, or a parameter is not finite.
+    pub fn separable<D: Distribution>(
+        &self,
+        q: &D,
+        terms: impl Fn(D::Samples, &D) -> Tensor<3>,
+    ) -> Result<Expectation> {
+        let law = q.law();
+        law.validate()?;
+        let (lo, hi) = common_window(law, self.log_tail)
+            .into_iter()
+            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+            .expect("a law has a coordinate");
+        let [batch, d, _] = law.dims();
+        // All coordinates walk through their values together.
+        let grid = Grid::new(vec![(lo, hi)], self.limit, self.omitted(law))?;
+        let z = grid.states_of(0..grid.len, law, d);
+        let probability = law.log_prob_each(z.clone()).exp();
+        let value = (probability * terms(D::Samples::lower(z), q)).sum_dims(&[0, 2]);
+        Ok(Expectation {
+            value: value.reshape([batch]),
+            states: grid.len,
+            omitted: grid.omitted,
+        })
+    }
+
+    fn grid(&self, law: &Law) -> Result<Grid> {
+        law.validate()?;
+        let ranges = common_window(law, self.log_tail);
+        Grid::new(ranges, self.limit, self.omitted(law))
+    }
+
+    fn omitted(&self, law: &Law) -> f64 {
+        match law.family().kind() {
+            FamilyKind::Bernoulli | FamilyKind::Categorical | FamilyKind::Binomial => 0.0,
+            FamilyKind::Poisson | FamilyKind::NegativeBinomial => {
+                2.0 * law.dims()[1] as f64 * (-self.log_tail).exp()
+            }
+        }
+    }
+}
+
+/// The window of each of the `d` coordinates that serves the whole batch. Finite supports are kept
+/// whole.
+fn common_window(law: &Law, log_tail: f64) -> Vec<(u64, u64)> {
+    let [_, d, _] = law.dims();
+    let whole = match law.family().kind() {
+        FamilyKind::Poisson | FamilyKind::NegativeBinomial => log_tail,
+        FamilyKind::Bernoulli | FamilyKind::Categorical | FamilyKind::Binomial => f64::INFINITY,
+    };
+    let windows = law.window(whole);
+    let of_coordinate = |j: usize| {
+        let column = windows.iter().skip(j).step_by(d);
+        column.fold((u64::MAX, 0), |(lo, hi), (a, b)| (lo.min(*a), hi.max(*b)))
+    };
+    (0..d).map(of_coordinate).collect()
+}
+
+/// The product of the windows of the coordinates.
+struct Grid {
+    ranges: Vec<(u64, u64)>,
+    len: usize,
+    omitted: f64,
+}
+
+impl Grid {
+    fn new(ranges: Vec<(u64, u64)>, limit: usize, omitted: f64) -> Result<Self> {
+        let states: f64 = ranges
+            .iter()
+            .map(|(lo, hi)| (hi - lo) as f64 + 1.0)
+            .product();
+        if states > limit as f64 {
+            return Err(Error::TooManyStates { states, limit });
+        }
+        Ok(Self {
+            ranges,
+            len: states as usize,
+            omitted,
+        })
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let len = self.len;
+        (0..len)
+            .step_by(CHUNK)
+            .map(move |start| start..len.min(start + CHUNK))
+    }
+
+    /// The states of a range of numbers as samples `[range, batch, d, k]`; the last coordinate
+    /// changes fastest.
+    fn states(&self, range: std::ops::Range<usize>, law: &Law) -> Tensor<4> {
+        self.states_of(range, law, 1)
+    }
+
+    /// As [`states`](Self::states), with each coordinate of the grid repeated.
+    fn states_of(&self, range: std::ops::Range<usize>, law: &Law, repeat: usize) -> Tensor<4> {
+        let [batch, d, k] = law.dims();
+        let n = range.len();
+        let mut values = Vec::with_capacity(n * d * k);
+        let mut state = vec![0; self.ranges.len()];
+        for number in range {
+            let mut rest = number;
+            for (x, (lo, hi)) in state.iter_mut().zip(&self.ranges).rev() {
+                let size = (hi - lo) as usize + 1;
+                *x = lo + (rest % size) as u64;
+                rest /= size;
+            }
+            for x in state.iter().flat_map(|x| std::iter::repeat_n(*x, repeat)) {
+                if k == 1 {
+                    values.push(x as f64);
+                } else {
+                    values.extend((0..k as u64).map(|category| f64::from(u8::from(category == x))));
+                }
+            }
+        }
+        let z: Tensor<4> = from_host(values, [n, 1, d, k], &law.natural());
+        z.expand([n, batch, d, k])
+    }
+}
+
+/// The mean over the batch with the exact gradient, as a surrogate.
+impl Expectation {
+    /// A scalar: the mean of [`value`](Self::value) over the batch, whose backward pass gives the
+    /// exact gradients.
+    pub fn surrogate(&self) -> Tensor<1> {
+        let mean = self.value.clone().mean();
+        mean.clone().inner() + gradient_only(mean)
+    }
+}

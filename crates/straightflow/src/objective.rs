@@ -1,0 +1,197 @@
+//! The function whose expectation is minimised, and the count of its evaluations.
+
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use burn::tensor::Tensor;
+
+use crate::distribution::{Canonical, Distribution, Law};
+use crate::error::{Error, Result};
+use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like};
+
+/// A cost of samples, as a model states it when a closure is not enough.
+///
+/// A closure `|z, q| ..` is the common case and needs no implementation of this trait; see
+/// [`EstimatorExt::estimate`](crate::estimator::EstimatorExt::estimate).
+pub trait Objective<D: Distribution> {
+    /// The cost of each draw and batch element: samples `[n, batch, d]` (categorical:
+    /// `[n, batch, d, k]`) of `q` to `[n, batch]`.
+    ///
+    /// The number of draws is not always the one that was asked for: an estimator may evaluate
+    /// several points in one call. The cost of one draw must not depend on another.
+    ///
+    /// `q` is an argument because an estimator may have to pass a constant one: a `q` that the
+    /// objective holds itself would join two tapes, and burn would panic.
+    fn cost(&self, z: D::Samples, q: &D) -> Tensor<2>;
+
+    /// The same cost with the model's own parameters as constants, for gradients with respect to
+    /// `z` that are needed on the side and should not pay for the decoder's.
+    fn frozen_cost(&self, z: D::Samples, q: &D) -> Tensor<2> {
+        self.cost(z, q)
+    }
+}
+
+/// A closure as an [`Objective`].
+#[derive(Clone, Copy)]
+pub(crate) struct CostFn<F>(pub F);
+
+impl<D, F> Objective<D> for CostFn<F>
+where
+    D: Distribution,
+    F: Fn(D::Samples, &D) -> Tensor<2>,
+{
+    fn cost(&self, z: D::Samples, q: &D) -> Tensor<2> {
+        (self.0)(z, q)
+    }
+}
+
+/// How often the cost was evaluated, in draws: an evaluation of `n` draws counts `n`.
+///
+/// The counts are live: the backward pass of a surrogate adds to them.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    evaluations: Arc<AtomicUsize>,
+    gradients: Arc<AtomicUsize>,
+}
+
+impl Counts {
+    /// Evaluations of the cost.
+    pub fn evaluations(&self) -> usize {
+        self.evaluations.load(Ordering::Relaxed)
+    }
+
+    /// Backward passes through the cost, to the samples or to the model's parameters.
+    pub fn gradients(&self) -> usize {
+        self.gradients.load(Ordering::Relaxed)
+    }
+}
+
+/// An objective in canonical shapes, as estimators see it: checked and counted.
+pub struct CountedObjective<'a> {
+    objective: &'a dyn CanonicalObjective,
+    counts: Counts,
+}
+
+impl Debug for CountedObjective<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("CountedObjective")
+            .field(&self.counts)
+            .finish()
+    }
+}
+
+impl<'a> CountedObjective<'a> {
+    pub(crate) fn new(objective: &'a dyn CanonicalObjective) -> Self {
+        Self {
+            objective,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The counts so far, and from now on.
+    pub fn counts(&self) -> Counts {
+        self.counts.clone()
+    }
+
+    /// The cost `[n, batch]` of samples `[n, batch, d, k]`, on the tapes of the samples, of `law`
+    /// and of the model.
+    ///
+    /// # Errors
+    ///
+    /// If the cost has the wrong shape or is not finite.
+    pub fn evaluate(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
+        self.checked(z, law, |z| self.objective.cost(z, law))
+    }
+
+    /// The cost `[n, batch]` and its gradient `[n, batch, d, k]` at constant samples, both as
+    /// constants.
+    ///
+    /// # Errors
+    ///
+    /// If the cost has the wrong shape, is not finite or does not depend on the samples.
+    pub fn value_and_gradient(&self, z: Tensor<4>, law: &Law) -> Result<(Tensor<2>, Tensor<4>)> {
+        let leaf = leaf_like(z, &law.natural());
+        let law = law.constant();
+        let cost = self.checked(leaf.clone(), &law, |z| self.objective.frozen_cost(z, &law))?;
+        if !cost.is_tracked() {
+            return Err(Error::NoGradient);
+        }
+        // The sum keeps draws and batch elements apart.
+        let gradient = leaf.grad(&cost.clone().sum().backward());
+        Ok((cost.inner(), gradient.ok_or(Error::NoGradient)?))
+    }
+
+    fn checked(
+        &self,
+        z: Tensor<4>,
+        law: &Law,
+        cost: impl FnOnce(Tensor<4>) -> Tensor<2>,
+    ) -> Result<Tensor<2>> {
+        let expected = [z.dims()[0], law.dims()[0]];
+        self.counts
+            .evaluations
+            .fetch_add(expected[0], Ordering::Relaxed);
+        let cost = cost(z);
+        if cost.dims() != expected {
+            return Err(Error::CostShape {
+                expected,
+                got: cost.dims(),
+            });
+        }
+        if let Some((index, value)) = first_non_finite(&cost) {
+            return Err(Error::NonFiniteCost {
+                draw: index / expected[1],
+                element: index % expected[1],
+                value,
+            });
+        }
+        let probe = Arc::new(Probe(self.counts.gradients.clone()));
+        Ok(custom_grad(cost.clone(), cost.inner(), probe))
+    }
+}
+
+/// An identity whose backward pass counts.
+#[derive(Debug)]
+struct Probe(Arc<AtomicUsize>);
+
+impl Rule<2, 2> for Probe {
+    fn backward(&self, _parent: Tensor<2>, _output: Tensor<2>, grad: Tensor<2>) -> Tensor<2> {
+        self.0.fetch_add(grad.dims()[0], Ordering::Relaxed);
+        grad
+    }
+}
+
+/// [`Objective`] without the type of the distribution.
+pub(crate) trait CanonicalObjective {
+    fn cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2>;
+    fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2>;
+}
+
+/// The bridge from the typed to the canonical form.
+pub(crate) struct Untyped<'a, D, O> {
+    objective: &'a O,
+    distribution: PhantomData<D>,
+}
+
+impl<'a, D, O> Untyped<'a, D, O> {
+    pub(crate) fn new(objective: &'a O) -> Self {
+        Self {
+            objective,
+            distribution: PhantomData,
+        }
+    }
+}
+
+impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> {
+    fn cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2> {
+        let q = D::from_law(law.clone());
+        self.objective.cost(D::Samples::lower(z), &q)
+    }
+
+    fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2> {
+        let q = D::from_law(law.clone());
+        self.objective.frozen_cost(D::Samples::lower(z), &q)
+    }
+}
