@@ -76,7 +76,7 @@ impl Exact {
         for chunk in grid.chunks() {
             let z = grid.states(chunk, law);
             let probability = law.log_prob(z.clone()).exp();
-            let part = (probability * cost(D::Samples::lower(z), q)).sum_dim(0);
+            let part = (probability * cost(D::Samples::from_canonical(z), q)).sum_dim(0);
             let part = part.squeeze_dim(0);
             value = Some(match value {
                 Some(sum) => sum + part,
@@ -107,13 +107,13 @@ impl Exact {
             let law = q.law().leaf();
             let z = grid.states(chunk, &law);
             let leaf = D::from_law(law.clone());
-            let cost = cost(D::Samples::lower(z.clone()), &leaf);
+            let cost = cost(D::Samples::from_canonical(z.clone()), &leaf);
             let total = (law.log_prob(z).exp() * cost).sum();
             if let Some(part) = law.natural().grad(&total.backward()) {
                 gradient = gradient + part;
             }
         }
-        Ok(D::Parameters::lower(gradient))
+        Ok(D::Parameters::from_canonical(gradient))
     }
 
     /// The expectation of a cost that is a sum over coordinates, `f(z) = sum_j f_j(z_j)`, for any
@@ -138,7 +138,7 @@ impl Exact {
         let grid = Grid::new(vec![(lo, hi)], self.limit, self.omitted(law))?;
         let z = grid.states_of(0..grid.len, law, d);
         let probability = law.log_prob_each(z.clone()).exp();
-        let value = (probability * terms(D::Samples::lower(z), q)).sum_dims(&[0, 2]);
+        let value = (probability * terms(D::Samples::from_canonical(z), q)).sum_dims(&[0, 2]);
         Ok(Expectation {
             value: value.reshape([batch]),
             states: grid.len,

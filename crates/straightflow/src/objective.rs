@@ -187,11 +187,12 @@ impl<'a, D, O> Untyped<'a, D, O> {
 impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> {
     fn cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2> {
         let q = D::from_law(law.clone());
-        self.objective.cost(D::Samples::lower(z), &q)
+        self.objective.cost(D::Samples::from_canonical(z), &q)
     }
 
     fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2> {
         let q = D::from_law(law.clone());
-        self.objective.frozen_cost(D::Samples::lower(z), &q)
+        self.objective
+            .frozen_cost(D::Samples::from_canonical(z), &q)
     }
 }

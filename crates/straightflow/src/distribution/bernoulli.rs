@@ -32,7 +32,7 @@ impl Bernoulli {
     ///
     /// If a dimension is 0.
     pub fn from_logits(logits: Tensor<2>) -> Result<Self> {
-        Law::new(Family::Bernoulli, logits.lift()).map(Self)
+        Law::new(Family::Bernoulli, logits.into_canonical()).map(Self)
     }
 
     /// From the probabilities of a 1, `[batch, d]`.
@@ -41,7 +41,7 @@ impl Bernoulli {
     ///
     /// If a dimension is 0.
     pub fn from_means(means: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::Bernoulli, means.lift()).map(Self)
+        Law::from_means(Family::Bernoulli, means.into_canonical()).map(Self)
     }
 
     /// The logits `[batch, d]`.

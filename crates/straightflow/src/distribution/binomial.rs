@@ -28,7 +28,7 @@ impl Binomial {
     ///
     /// If there are no trials, or a dimension is 0.
     pub fn from_logits(trials: u32, logits: Tensor<2>) -> Result<Self> {
-        Law::new(Family::Binomial { trials }, logits.lift()).map(Self)
+        Law::new(Family::Binomial { trials }, logits.into_canonical()).map(Self)
     }
 
     /// From means `trials * p`, `[batch, d]`.
@@ -37,7 +37,7 @@ impl Binomial {
     ///
     /// If there are no trials, or a dimension is 0.
     pub fn from_means(trials: u32, means: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::Binomial { trials }, means.lift()).map(Self)
+        Law::from_means(Family::Binomial { trials }, means.into_canonical()).map(Self)
     }
 
     /// The logits of a success, `[batch, d]`.

@@ -144,8 +144,13 @@ impl CountLaw {
         }
     }
 
-    /// `P(Z <= x)` for an integer `x`, by the regularised incomplete gamma and beta functions.
+    /// `P(Z <= x)` for an integer `x`.
+    ///
+    /// Laws with small parameters use the regularised incomplete gamma and beta functions. Those
+    /// of statrs lose digits when all arguments are large (its continued fractions end too early);
+    /// such a law is narrow, and a sum over it is short.
     pub fn cdf(&self, x: f64) -> f64 {
+        const LARGE: f64 = 1e3;
         if x < 0.0 {
             return 0.0;
         }
@@ -156,14 +161,27 @@ impl CountLaw {
                     _ if x >= n => 1.0,
                     q if q <= 0.0 => 0.0,
                     q if q >= 1.0 => 1.0,
-                    q => beta_reg(n - x, x + 1.0, q),
+                    q if x.min(n - x) < LARGE => beta_reg(n - x, x + 1.0, q),
+                    _ => self.cdf_by_sum(x),
                 }
             }
             Self::Poisson { rate } if rate <= 0.0 => 1.0,
-            Self::Poisson { rate } => gamma_ur(x + 1.0, rate),
-            Self::NegativeBinomial { dispersion, mean } => {
+            Self::Poisson { rate } if rate < LARGE => gamma_ur(x + 1.0, rate),
+            Self::NegativeBinomial { dispersion, mean } if dispersion.min(x) < LARGE => {
                 beta_reg(dispersion, x + 1.0, dispersion / (dispersion + mean))
             }
+            _ => self.cdf_by_sum(x),
+        }
+    }
+
+    fn cdf_by_sum(&self, x: f64) -> f64 {
+        let (lo, hi) = self.window(40.0);
+        let sum = |from: u64, to: u64| -> f64 { (from..=to).map(|x| self.pmf(x as f64)).sum() };
+        let last = (x as u64).min(hi);
+        match last {
+            _ if last < lo => 0.0,
+            _ if (last as f64) < self.mean() => sum(lo, last),
+            _ => 1.0 - sum(last + 1, hi),
         }
     }
 

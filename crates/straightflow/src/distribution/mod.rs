@@ -43,34 +43,34 @@ use crate::error::Result;
 /// Ordered families hide a last dimension of size 1: `[batch, d]` stands for `[batch, d, 1]`.
 pub trait Canonical<const R: usize>: Clone + Debug + Send + 'static {
     /// To the canonical form.
-    fn lift(self) -> Tensor<R>;
+    fn into_canonical(self) -> Tensor<R>;
     /// From the canonical form.
-    fn lower(canonical: Tensor<R>) -> Self;
+    fn from_canonical(canonical: Tensor<R>) -> Self;
 }
 
 impl Canonical<3> for Tensor<2> {
-    fn lift(self) -> Tensor<3> {
+    fn into_canonical(self) -> Tensor<3> {
         self.unsqueeze_dim(2)
     }
-    fn lower(canonical: Tensor<3>) -> Self {
+    fn from_canonical(canonical: Tensor<3>) -> Self {
         canonical.squeeze_dim(2)
     }
 }
 
 impl Canonical<4> for Tensor<3> {
-    fn lift(self) -> Tensor<4> {
+    fn into_canonical(self) -> Tensor<4> {
         self.unsqueeze_dim(3)
     }
-    fn lower(canonical: Tensor<4>) -> Self {
+    fn from_canonical(canonical: Tensor<4>) -> Self {
         canonical.squeeze_dim(3)
     }
 }
 
 impl<const R: usize> Canonical<R> for Tensor<R> {
-    fn lift(self) -> Tensor<R> {
+    fn into_canonical(self) -> Tensor<R> {
         self
     }
-    fn lower(canonical: Tensor<R>) -> Self {
+    fn from_canonical(canonical: Tensor<R>) -> Self {
         canonical
     }
 }
@@ -94,7 +94,7 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
 
     /// The natural parameters.
     fn natural(&self) -> Self::Parameters {
-        Self::Parameters::lower(self.law().natural())
+        Self::Parameters::from_canonical(self.law().natural())
     }
 
     /// The same distribution as a constant, on no tape.
@@ -107,12 +107,12 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     /// `n` hard samples, on no tape. For samples on the tape, see
     /// [`PathwiseExt::sample`](crate::estimator::PathwiseExt::sample).
     fn sample(&self, key: Key, n: usize) -> Self::Samples {
-        Self::Samples::lower(self.law().sample(key, n))
+        Self::Samples::from_canonical(self.law().sample(key, n))
     }
 
     /// One hard sample of each variable, of the shape of the parameters, on no tape.
     fn draw(&self, key: Key) -> Self::Parameters {
-        Self::Parameters::lower(self.law().sample(key, 1).squeeze_dim(0))
+        Self::Parameters::from_canonical(self.law().sample(key, 1).squeeze_dim(0))
     }
 
     /// `log q(z)` of each draw and batch element, `[n, batch]`.
@@ -121,17 +121,17 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     ///
     /// If the shape of `z` is not `[n, batch, d]` (`[n, batch, d, k]`).
     fn log_prob(&self, z: Self::Samples) -> Tensor<2> {
-        self.law().log_prob(z.lift())
+        self.law().log_prob(z.into_canonical())
     }
 
     /// The means.
     fn mean(&self) -> Self::Parameters {
-        Self::Parameters::lower(self.law().mean())
+        Self::Parameters::from_canonical(self.law().mean())
     }
 
     /// The variances of the coordinates.
     fn variance(&self) -> Self::Parameters {
-        Self::Parameters::lower(self.law().variance())
+        Self::Parameters::from_canonical(self.law().variance())
     }
 
     /// The entropy of each batch element in nats, `[batch]`.

@@ -35,7 +35,11 @@ impl NegativeBinomial {
     ///
     /// If the dispersion is not positive and finite, or a dimension is 0.
     pub fn from_log_means(dispersion: f64, log_means: Tensor<2>) -> Result<Self> {
-        Law::new(Family::NegativeBinomial { dispersion }, log_means.lift()).map(Self)
+        Law::new(
+            Family::NegativeBinomial { dispersion },
+            log_means.into_canonical(),
+        )
+        .map(Self)
     }
 
     /// From positive means `[batch, d]`.
@@ -44,7 +48,11 @@ impl NegativeBinomial {
     ///
     /// If the dispersion is not positive and finite, or a dimension is 0.
     pub fn from_means(dispersion: f64, means: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::NegativeBinomial { dispersion }, means.lift()).map(Self)
+        Law::from_means(
+            Family::NegativeBinomial { dispersion },
+            means.into_canonical(),
+        )
+        .map(Self)
     }
 
     /// The logarithms of the means, `[batch, d]`.

@@ -30,7 +30,7 @@ impl Poisson {
     ///
     /// If a dimension is 0.
     pub fn from_log_rates(log_rates: Tensor<2>) -> Result<Self> {
-        Law::new(Family::Poisson, log_rates.lift()).map(Self)
+        Law::new(Family::Poisson, log_rates.into_canonical()).map(Self)
     }
 
     /// From positive rates `[batch, d]`.
@@ -39,7 +39,7 @@ impl Poisson {
     ///
     /// If a dimension is 0.
     pub fn from_rates(rates: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::Poisson, rates.lift()).map(Self)
+        Law::from_means(Family::Poisson, rates.into_canonical()).map(Self)
     }
 
     /// The logarithms of the rates, `[batch, d]`.

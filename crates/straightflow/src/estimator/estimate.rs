@@ -216,7 +216,7 @@ fn run<E: Estimator + ?Sized, D: Distribution>(
     Ok(Estimate {
         values: outcome.values,
         surrogate: outcome.surrogate,
-        samples: D::Samples::lower(outcome.samples),
+        samples: D::Samples::from_canonical(outcome.samples),
         counts: objective.counts(),
     })
 }
@@ -235,5 +235,5 @@ fn natural_gradient<D: Distribution>(leaf: &D, estimate: &Estimate<D>) -> D::Par
         Some(gradient) => gradient * natural.dims()[0] as f64,
         None => natural.inner().zeros_like(),
     };
-    D::Parameters::lower(gradient)
+    D::Parameters::from_canonical(gradient)
 }

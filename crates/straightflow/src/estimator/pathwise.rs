@@ -48,7 +48,7 @@ pub trait PathwiseExt: Pathwise {
     /// If the family is not supported or a parameter is not finite.
     fn draw<D: Distribution>(&self, key: Key, q: &D) -> Result<D::Parameters> {
         let z = attach(self, key, q, 1)?;
-        Ok(D::Parameters::lower(z.squeeze_dim(0)))
+        Ok(D::Parameters::from_canonical(z.squeeze_dim(0)))
     }
 
     /// `n` samples `[n, batch, d]` on the tape of the parameters.
@@ -57,7 +57,7 @@ pub trait PathwiseExt: Pathwise {
     ///
     /// As [`draw`](Self::draw).
     fn sample<D: Distribution>(&self, key: Key, q: &D, n: usize) -> Result<D::Samples> {
-        attach(self, key, q, n).map(D::Samples::lower)
+        attach(self, key, q, n).map(D::Samples::from_canonical)
     }
 }
 

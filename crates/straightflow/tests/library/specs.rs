@@ -1,0 +1,121 @@
+//! Specifications, over the whole registry.
+
+use straightflow::Error;
+use straightflow::estimator::{REGISTRY, Spec, display_option, find};
+
+#[test]
+fn entries_are_complete_and_unique() {
+    for (index, entry) in REGISTRY.iter().enumerate() {
+        let id = entry.id;
+        assert!(
+            id.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{id}"
+        );
+        assert!(
+            REGISTRY[..index].iter().all(|other| other.id != id),
+            "{id} twice"
+        );
+        assert!(
+            !entry.families.is_empty() && !entry.needs.is_empty(),
+            "{id}"
+        );
+        assert!(
+            !entry.reference.is_empty() && !entry.cost.is_empty(),
+            "{id}"
+        );
+        let mut documented: Vec<&str> = entry.options.iter().map(|(key, _)| *key).collect();
+        documented.sort_unstable();
+        let fields: Vec<String> = entry.defaults().keys().cloned().collect();
+        assert_eq!(documented, fields, "{id}: one row for each option");
+        assert!(fields.iter().any(|field| field == "samples"), "{id}");
+    }
+}
+
+/// spec -> config -> estimator -> the same spec, for defaults and presets.
+#[test]
+fn specs_round_trip() {
+    for entry in REGISTRY {
+        let mut texts = vec![entry.id.to_owned()];
+        texts.extend(
+            entry
+                .presets
+                .iter()
+                .map(|preset| format!("{}:preset={}", entry.id, preset.name)),
+        );
+        for text in texts {
+            let spec: Spec = text.parse().expect("valid");
+            let estimator = spec.build().expect("valid");
+            assert_eq!(estimator.entry().id, entry.id);
+            assert_eq!(estimator.spec().to_string(), text);
+            // And from what a record holds.
+            let again = entry.build(estimator.config()).expect("valid");
+            assert_eq!(again.config(), estimator.config());
+        }
+    }
+}
+
+/// Every number can be changed, and the change is in the spec.
+#[test]
+fn changed_options_round_trip() {
+    for entry in REGISTRY {
+        for (key, default) in entry.defaults() {
+            if !default.is_u64() {
+                continue;
+            }
+            let value = default.as_u64().expect("a whole number") + 3;
+            let text = format!("{}:{key}={value}", entry.id);
+            let estimator = text.parse::<Spec>().expect("valid").build().expect("valid");
+            assert_eq!(estimator.spec().to_string(), text);
+            assert_eq!(display_option(&estimator.config()[&key]), value.to_string());
+        }
+    }
+}
+
+/// The error of a specification, in words.
+fn error(text: &str) -> String {
+    let built = text.parse::<Spec>().and_then(|spec| spec.build());
+    built.map(|_| ()).expect_err("invalid").to_string()
+}
+
+#[test]
+fn mistakes_are_named() {
+    assert_eq!(
+        error("straight-trough"),
+        "there is no estimator `straight-trough`; did you mean straight-through?"
+    );
+    assert_eq!(
+        error("straight-through:sample=3"),
+        "`straight-through` has no option `sample`; did you mean samples?"
+    );
+    assert_eq!(
+        error("straight-through:samples=many"),
+        "`straight-through`: `samples` takes a whole number, got `many`"
+    );
+    assert_eq!(
+        error("straight-through:samples=0"),
+        "`straight-through` needs at least 1 samples, got 0"
+    );
+    assert_eq!(
+        error("straight-through:preset=paper"),
+        "`straight-through`: it has no presets"
+    );
+    for malformed in [
+        "",
+        ":",
+        "straight-through:",
+        "straight-through:samples",
+        "a:b=",
+        "a:b=1,b=2",
+    ] {
+        let parsed = malformed.parse::<Spec>();
+        assert!(
+            matches!(parsed, Err(Error::MalformedSpec { .. })),
+            "{malformed}"
+        );
+    }
+    assert!(matches!(
+        find("no-such"),
+        Err(Error::UnknownEstimator { .. })
+    ));
+}
