@@ -1,6 +1,7 @@
 //! Everything that can be wrong, one variant for each violated condition.
 
 use crate::distribution::FamilyKind;
+use crate::objective::ObjectiveKind;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -88,6 +89,17 @@ pub enum Error {
         limit: usize,
     },
 
+    /// A computation on the line for variables that are not ordered.
+    #[error("{family} variables are not ordered, so they cannot be moved along a line")]
+    Unordered {
+        /// The family.
+        family: FamilyKind,
+    },
+
+    /// A projection that could not be computed.
+    #[error(transparent)]
+    Projection(#[from] crate::projection::ProjectionError),
+
     /// An estimator that is not defined for a family.
     #[error(
         "`{estimator}` does not support {family} variables; it supports {}",
@@ -102,8 +114,19 @@ pub enum Error {
         supported: &'static [FamilyKind],
     },
 
+    /// An objective of another kind than the estimator takes.
+    #[error("`{estimator}` takes {expected}, got {got}")]
+    UnsupportedObjective {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// The kind that it takes.
+        expected: ObjectiveKind,
+        /// The kind that it was given.
+        got: ObjectiveKind,
+    },
+
     /// A number of samples that an estimator cannot work with.
-    #[error("`{estimator}` needs at least {needed} samples, got {got}")]
+    #[error("`{estimator}` needs at least {needed} sample(s), got {got}")]
     TooFewSamples {
         /// The estimator's id.
         estimator: &'static str,
@@ -169,23 +192,23 @@ pub enum Error {
     },
 
     /// An estimator id that is not in the registry.
-    #[error("there is no estimator `{id}`{}", suggest(near))]
+    #[error("there is no estimator `{id}`; {}", suggest(near))]
     UnknownEstimator {
         /// The id as it was given.
         id: String,
         /// The ids that look like it.
-        near: Vec<String>,
+        near: Near,
     },
 
     /// An option that the estimator does not have.
-    #[error("`{estimator}` has no option `{key}`{}", suggest(near))]
+    #[error("`{estimator}` has no option `{key}`; {}", suggest(near))]
     UnknownOption {
         /// The estimator's id.
         estimator: String,
         /// The option as it was given.
         key: String,
-        /// The options that look like it, or all options if none does.
-        near: Vec<String>,
+        /// The options that look like it.
+        near: Near,
     },
 
     /// An option value of the wrong type or out of its range.
@@ -203,9 +226,18 @@ fn join(kinds: &[FamilyKind]) -> String {
     names.join(", ")
 }
 
-fn suggest(near: &[String]) -> String {
+fn suggest(near: &Near) -> String {
     match near {
-        [] => String::new(),
-        _ => format!("; did you mean {}?", near.join(", ")),
+        Near::Similar(words) => format!("did you mean {}?", words.join(", ")),
+        Near::All(words) => format!("known are {}", words.join(", ")),
     }
+}
+
+/// The known words nearest to an unknown one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Near {
+    /// Some look like it.
+    Similar(Vec<String>),
+    /// None does; these are all.
+    All(Vec<String>),
 }

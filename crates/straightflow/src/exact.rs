@@ -146,6 +146,14 @@ impl Exact {
         })
     }
 
+    /// All states of a law `[states, batch, d, k]` and their probabilities `[states, batch]`.
+    pub(crate) fn states(&self, law: &Law) -> Result<(Tensor<4>, Tensor<2>)> {
+        let grid = self.grid(law)?;
+        let z = grid.states(0..grid.len, law);
+        let probability = law.log_prob(z.clone()).exp();
+        Ok((z, probability))
+    }
+
     fn grid(&self, law: &Law) -> Result<Grid> {
         law.validate()?;
         let ranges = common_window(law, self.log_tail);

@@ -121,7 +121,8 @@ impl Key {
         }
     }
 
-    /// A tensor of numbers uniform on the open interval (0, 1), on no tape.
+    /// A tensor of numbers uniform on the open interval (0, 1), on no tape: from an autodiff device
+    /// its inner device is taken. burn combines such a constant with tensors on a tape.
     ///
     /// Numbers of type `f64` have 52 random bits; every other float type gets 23.
     pub fn uniform<const D: usize>(

@@ -46,21 +46,31 @@ pub mod distribution;
 pub mod error;
 pub mod estimator;
 pub mod exact;
+pub mod flow;
+pub mod kernel;
 mod key;
 pub mod objective;
 mod ops;
+pub mod projection;
 
-pub use error::Error;
-pub(crate) use error::Result;
+pub use error::{Error, Result};
 pub use key::Key;
 pub use ops::{Rule, custom_grad};
 
-/// What most programs need.
+/// What most programs need: keys, distributions, estimators, and the oracle.
 pub mod prelude {
     pub use crate::Key;
     pub use crate::distribution::{
         Bernoulli, Binomial, Categorical, Distribution, NegativeBinomial, Poisson,
     };
-    pub use crate::estimator::*;
+    pub use crate::estimator::all::*;
+    pub use crate::estimator::{
+        Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec,
+    };
     pub use crate::exact::Exact;
+    pub use crate::objective::Objective;
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct LibraryReadme;

@@ -1,15 +1,37 @@
 //! The function whose expectation is minimised, and the count of its evaluations.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::tensor::Tensor;
+use serde::Serialize;
 
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
 use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like};
+
+/// What is made of the costs of several draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveKind {
+    /// Their expectation, `E f(z)`.
+    #[default]
+    Expectation,
+    /// The multi-sample bound `-E log (1/n) sum_i exp(-f(z_i))`, where the cost of a draw is its
+    /// negative log-weight, `f(z) = log q(z) - log p(x, z)`. With one draw it is the expectation.
+    Bound,
+}
+
+impl fmt::Display for ObjectiveKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expectation => "the expectation of a cost",
+            Self::Bound => "a bound over negative log-weights",
+        })
+    }
+}
 
 /// A cost of samples, as a model states it when a closure is not enough.
 ///
@@ -25,6 +47,11 @@ pub trait Objective<D: Distribution> {
     /// `q` is an argument because an estimator may have to pass a constant one: a `q` that the
     /// objective holds itself would join two tapes, and burn would panic.
     fn cost(&self, z: D::Samples, q: &D) -> Tensor<2>;
+
+    /// What is made of the costs of several draws.
+    fn kind(&self) -> ObjectiveKind {
+        ObjectiveKind::Expectation
+    }
 
     /// The same cost with the model's own parameters as constants, for gradients with respect to
     /// `z` that are needed on the side and should not pay for the decoder's.
@@ -44,6 +71,24 @@ where
 {
     fn cost(&self, z: D::Samples, q: &D) -> Tensor<2> {
         (self.0)(z, q)
+    }
+}
+
+/// A closure as a multi-sample bound.
+#[derive(Clone, Copy)]
+pub(crate) struct BoundFn<F>(pub F);
+
+impl<D, F> Objective<D> for BoundFn<F>
+where
+    D: Distribution,
+    F: Fn(D::Samples, &D) -> Tensor<2>,
+{
+    fn cost(&self, z: D::Samples, q: &D) -> Tensor<2> {
+        (self.0)(z, q)
+    }
+
+    fn kind(&self) -> ObjectiveKind {
+        ObjectiveKind::Bound
     }
 }
 
@@ -75,7 +120,7 @@ pub struct CountedObjective<'a> {
 }
 
 impl Debug for CountedObjective<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("CountedObjective")
             .field(&self.counts)
             .finish()
@@ -88,6 +133,11 @@ impl<'a> CountedObjective<'a> {
             objective,
             counts: Counts::default(),
         }
+    }
+
+    /// What is made of the costs of several draws.
+    pub fn kind(&self) -> ObjectiveKind {
+        self.objective.kind()
     }
 
     /// The counts so far, and from now on.
@@ -165,6 +215,7 @@ impl Rule<2, 2> for Probe {
 
 /// [`Objective`] without the type of the distribution.
 pub(crate) trait CanonicalObjective {
+    fn kind(&self) -> ObjectiveKind;
     fn cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2>;
     fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2>;
 }
@@ -185,6 +236,10 @@ impl<'a, D, O> Untyped<'a, D, O> {
 }
 
 impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> {
+    fn kind(&self) -> ObjectiveKind {
+        self.objective.kind()
+    }
+
     fn cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2> {
         let q = D::from_law(law.clone());
         self.objective.cost(D::Samples::from_canonical(z), &q)

@@ -37,7 +37,7 @@ pub enum CountLaw {
     },
     /// The negative binomial law with variance `mean + mean^2 / dispersion`.
     NegativeBinomial {
-        /// The number of failures to wait for, `r`; any positive number.
+        /// `r`, the number of successes to wait for; any positive number.
         dispersion: f64,
         /// The mean.
         mean: f64,

@@ -320,7 +320,11 @@ impl Law {
     /// The first bad value, with its index.
     pub fn validate(&self) -> Result<()> {
         if let Some(means) = &self.means {
-            let largest = self.family.largest_mean();
+            // Probabilities of categories need not be normalised.
+            let largest = match self.family {
+                Family::Categorical => f64::INFINITY,
+                family => family.largest_mean(),
+            };
             let values = to_host(means.clone());
             let valid = |x: f64| x > 0.0 && x < largest;
             if let Some(index) = values.iter().position(|x| !valid(*x)) {
@@ -330,7 +334,7 @@ impl Law {
                     index: self.user_index(index),
                     value: values[index],
                     allowed: match self.family {
-                        Family::Bernoulli | Family::Categorical => "between 0 and 1",
+                        Family::Bernoulli => "between 0 and 1",
                         Family::Binomial { .. } => "between 0 and the number of trials",
                         _ => "positive and finite",
                     },

@@ -7,12 +7,13 @@ use burn::tensor::Tensor;
 
 use super::noise::{Noise, NoiseSpec};
 use super::pathwise::Pathwise;
-use super::registry::{Cost, Entry};
+use super::registry::{Entry, Price};
 use super::spec::Spec;
 use crate::Key;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
-use crate::objective::{CostFn, CountedObjective, Counts, Objective, Untyped};
+use crate::objective::{BoundFn, CostFn, CountedObjective, Counts, Objective, Untyped};
+use crate::ops::gradient_only;
 
 /// What an estimator implements. Users call the methods of [`EstimatorExt`].
 pub trait Estimator: Debug + Send + Sync {
@@ -25,11 +26,11 @@ pub trait Estimator: Debug + Send + Sync {
     /// The number of draws of one estimate.
     fn samples(&self) -> usize;
 
-    /// The noise of an estimate with `n` draws.
+    /// The noise of an estimate with `n` draws. The first tensor is `n` long in its first dimension.
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec>;
 
-    /// What an estimate with `n` draws costs.
-    fn cost(&self, law: &Law, n: usize) -> Cost;
+    /// What an estimate with `n` draws costs, in evaluations of the cost.
+    fn price(&self, law: &Law, n: usize) -> Price;
 
     /// The estimate for given noise.
     ///
@@ -48,13 +49,19 @@ pub trait Estimator: Debug + Send + Sync {
         self.entry().spec_of(&self.config())
     }
 
-    /// Checks that the estimator can work with a law.
+    /// The least number of draws of one estimate.
+    fn least_samples(&self) -> usize {
+        1
+    }
+
+    /// Checks that the estimator can work with `n` draws of a law.
     ///
     /// # Errors
     ///
-    /// If the family is not supported or a parameter is not finite.
-    fn check(&self, law: &Law) -> Result<()> {
+    /// If the family is not supported, the draws are too few or a parameter is not finite.
+    fn check(&self, law: &Law, n: usize) -> Result<()> {
         let entry = self.entry();
+        entry.need_samples(n, self.least_samples())?;
         let family = law.family().kind();
         if !entry.families.contains(&family) {
             return Err(Error::UnsupportedFamily {
@@ -76,6 +83,18 @@ pub struct Outcome {
     pub surrogate: Tensor<1>,
     /// The samples `[n, batch, d, k]` at which the cost was evaluated, on no tape.
     pub samples: Tensor<4>,
+}
+
+impl Outcome {
+    /// The outcome of costs `[n, batch]` at samples, both on their tapes, and of a scalar whose
+    /// gradient is added to that of the mean cost. The scalar's own value does not matter.
+    pub fn new(cost: Tensor<2>, gradient: Tensor<1>, samples: Tensor<4>) -> Self {
+        Self {
+            values: cost.clone().inner(),
+            surrogate: cost.mean() + gradient_only(gradient),
+            samples: samples.inner(),
+        }
+    }
 }
 
 /// An estimate of `E f(z)` and of its gradients.
@@ -100,7 +119,9 @@ pub trait EstimatorExt: Estimator {
     /// Estimates the mean cost and its gradients. The number of draws `n` is the configuration's.
     ///
     /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) and `q` to
-    /// `[n, batch]`. It must not capture `q` itself: see [`Objective::cost`].
+    /// `[n, batch]`. It must not capture `q` itself: see [`Objective::cost`]. The surrogate is the
+    /// mean over draws *and batch*, so its gradient is that of one batch element divided by the size
+    /// of the batch; [`gradient`](Self::gradient) gives that of each element.
     ///
     /// # Errors
     ///
@@ -132,6 +153,23 @@ pub trait EstimatorExt: Estimator {
         self.estimate_objective(key, q, &CostFn(cost))
     }
 
+    /// As [`estimate`](Self::estimate), for the multi-sample bound
+    /// `-E log (1/n) sum_i exp(-f(z_i))`: see
+    /// [`ObjectiveKind::Bound`](crate::objective::ObjectiveKind::Bound). The value of the surrogate is
+    /// the mean bound.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate`](Self::estimate), and if the estimator is one of expectations.
+    fn estimate_bound<D: Distribution>(
+        &self,
+        key: Key,
+        q: &D,
+        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+    ) -> Result<Estimate<D>> {
+        self.estimate_objective(key, q, &BoundFn(cost))
+    }
+
     /// As [`estimate`](Self::estimate), for a cost that is more than a closure.
     ///
     /// # Errors
@@ -143,7 +181,7 @@ pub trait EstimatorExt: Estimator {
         q: &D,
         objective: &impl Objective<D>,
     ) -> Result<Estimate<D>> {
-        self.check(q.law())?;
+        self.check(q.law(), self.samples())?;
         let specs = self.noise(q.law(), self.samples());
         run(self, &Noise::draw(key, q.law(), &specs), q, objective)
     }
@@ -160,8 +198,11 @@ pub trait EstimatorExt: Estimator {
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<Estimate<D>> {
-        self.check(q.law())?;
-        let n = noise.first().map_or(0, |first| first.dims()[0]);
+        let n = match noise.first() {
+            Some(first) => first.dims()[0],
+            None => self.samples(),
+        };
+        self.check(q.law(), n)?;
         let noise = Noise::given(noise, &self.noise(q.law(), n))?;
         run(self, &noise, q, &CostFn(cost))
     }
@@ -212,6 +253,14 @@ fn run<E: Estimator + ?Sized, D: Distribution>(
 ) -> Result<Estimate<D>> {
     let objective = Untyped::new(objective);
     let objective = CountedObjective::new(&objective);
+    let entry = estimator.entry();
+    if objective.kind() != entry.objective {
+        return Err(Error::UnsupportedObjective {
+            estimator: entry.id,
+            expected: entry.objective,
+            got: objective.kind(),
+        });
+    }
     let outcome = estimator.outcome(noise, q.law(), &objective)?;
     Ok(Estimate {
         values: outcome.values,

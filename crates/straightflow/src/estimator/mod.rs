@@ -12,14 +12,19 @@ mod spec;
 
 pub use estimate::{Estimate, Estimator, EstimatorExt, Outcome};
 pub use noise::{Noise, NoiseLaw, NoiseSpec};
-pub use pathwise::{Pathwise, PathwiseExt, pathwise_outcome};
-pub use registry::{Bias, Cost, Entry, EstimatorConfig, Need, Preset, display_option};
+pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
+pub use registry::{About, Bias, Entry, EstimatorConfig, Need, Preset, Price, display_option};
 pub use spec::Spec;
 
 /// Declares the modules and collects their entries: a new estimator is one file and one word here.
 macro_rules! estimators {
     ($($module:ident),* $(,)?) => {
         $(mod $module; pub use $module::*;)*
+
+        /// The estimators and their configurations alone.
+        pub mod all {
+            $(pub use super::$module::*;)*
+        }
 
         /// Every estimator, in the order of the documentation.
         pub static REGISTRY: &[&Entry] = &[$(&$module::ENTRY),*];
@@ -28,6 +33,8 @@ macro_rules! estimators {
 
 estimators! {
     straight_through,
+    pwgf,
+    second_order_st,
 }
 
 /// The entry of an id.

@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 pub enum NoiseLaw {
     /// Hard samples of the distribution itself, `[n, batch, d, k]`.
     Samples,
+    /// Hard samples of the law `w` of [`Law::weight`], `[n, batch, d, 1]`; ordered families only.
+    Weight,
     /// Independent numbers, uniform on the open interval (0, 1).
     Uniform,
 }
@@ -36,6 +38,24 @@ impl NoiseSpec {
             shape: law.sample_dims(n),
         }
     }
+
+    /// Uniform numbers of a shape.
+    pub fn uniform(name: &'static str, shape: [usize; 4]) -> Self {
+        Self {
+            name,
+            law: NoiseLaw::Uniform,
+            shape,
+        }
+    }
+
+    /// `n` hard samples of the law's weight.
+    pub fn weight(law: &Law, n: usize) -> Self {
+        Self {
+            name: "weight samples",
+            law: NoiseLaw::Weight,
+            shape: law.sample_dims(n),
+        }
+    }
 }
 
 /// The noise tensors of one estimate, in the order of the declaration, on no tape.
@@ -50,6 +70,10 @@ impl Noise {
             let key = key.child(index as u64);
             match spec.law {
                 NoiseLaw::Samples => law.sample(key, spec.shape[0]),
+                NoiseLaw::Weight => law
+                    .weight()
+                    .expect("only estimators of ordered families ask for it")
+                    .sample(key, spec.shape[0]),
                 NoiseLaw::Uniform => key.uniform(spec.shape, &natural.device(), natural.dtype()),
             }
         };

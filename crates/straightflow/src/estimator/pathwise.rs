@@ -1,6 +1,7 @@
 //! Samples on the tape: the family of estimators that differentiate the cost at the samples.
 
 use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimator, Outcome};
 use super::noise::Noise;
@@ -9,11 +10,40 @@ use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::Result;
 use crate::objective::CountedObjective;
 
+/// How a loss combines the costs of draws and batch elements. A rule that is linear in the
+/// incoming gradient does not need to know; one with a step of fixed size does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// The loss is the mean over draws and batch elements.
+    #[default]
+    Mean,
+    /// The loss is their sum.
+    Sum,
+}
+
+impl Reduction {
+    /// The factor that the loss puts on the cost of each draw and batch element.
+    pub fn factor(self, n: usize, batch: usize) -> f64 {
+        match self {
+            Self::Mean => 1.0 / (n * batch) as f64,
+            Self::Sum => 1.0,
+        }
+    }
+}
+
 /// An estimator that is a rule from (parameters, z, df/dz) to the gradient of the parameters, so
 /// that its samples can stand on the tape of an existing model.
 pub trait Pathwise: Estimator {
-    /// Samples `[n, batch, d, k]` on the tape of the law's parameters.
-    fn attach(&self, noise: &Noise, law: &Law) -> Tensor<4>;
+    /// Samples `[n, batch, d, k]` on the tape of the law's parameters, for a loss of the given
+    /// reduction.
+    fn attach(&self, noise: &Noise, law: &Law, reduction: Reduction) -> Tensor<4>;
+
+    /// The reduction of the loss behind the drop-in [`draw`](PathwiseExt::draw) and
+    /// [`sample`](PathwiseExt::sample). Only rules with a step of fixed size let it be chosen.
+    fn loss_reduction(&self) -> Reduction {
+        Reduction::Mean
+    }
 }
 
 /// The outcome of every pathwise estimator: the mean cost of the samples on the tape.
@@ -27,7 +57,8 @@ pub fn pathwise_outcome(
     law: &Law,
     objective: &CountedObjective,
 ) -> Result<Outcome> {
-    let z = estimator.attach(noise, law);
+    // The surrogate is a mean, whatever the drop-in's loss is.
+    let z = estimator.attach(noise, law, Reduction::Mean);
     let cost = objective.evaluate(z.clone(), law)?;
     Ok(Outcome {
         values: cost.clone().inner(),
@@ -69,8 +100,8 @@ fn attach<E: Pathwise + ?Sized, D: Distribution>(
     q: &D,
     n: usize,
 ) -> Result<Tensor<4>> {
-    estimator.check(q.law())?;
+    estimator.check(q.law(), n)?;
     let specs = estimator.noise(q.law(), n);
     let noise = Noise::draw(key, q.law(), &specs);
-    Ok(estimator.attach(&noise, q.law()))
+    Ok(estimator.attach(&noise, q.law(), estimator.loss_reduction()))
 }

@@ -1,6 +1,7 @@
 //! What is known about an estimator without running it.
 
 use std::fmt;
+use std::ops::Deref;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,6 +11,7 @@ use super::estimate::Estimator;
 use super::spec::{Spec, near};
 use crate::distribution::FamilyKind;
 use crate::error::{Error, Result};
+use crate::objective::ObjectiveKind;
 
 /// A configuration: serialisable, with defaults, checked by [`init`](Self::init). It is what
 /// records keep.
@@ -69,7 +71,7 @@ impl fmt::Display for Need {
 /// The price of an estimate, in draws at which the cost is evaluated, for a cost without
 /// parameters of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
+pub struct Price {
     /// Evaluations of the cost.
     pub evaluations: usize,
     /// Backward passes through the cost.
@@ -87,15 +89,17 @@ pub struct Preset {
     pub options: &'static [(&'static str, &'static str)],
 }
 
-/// One estimator of the registry.
-#[derive(Debug)]
-pub struct Entry {
+/// What an estimator says about itself.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
     /// The id in specifications.
     pub id: &'static str,
     /// The name in tables.
     pub name: &'static str,
     /// The families that it supports.
     pub families: &'static [FamilyKind],
+    /// The kind of objective that it takes.
+    pub objective: ObjectiveKind,
     /// Its bias.
     pub bias: Bias,
     /// What it asks of the cost.
@@ -108,46 +112,32 @@ pub struct Entry {
     pub options: &'static [(&'static str, &'static str)],
     /// Named choices of options.
     pub presets: &'static [Preset],
+}
+
+/// One estimator of the registry: what it says about itself, and how it is made.
+#[derive(Debug)]
+pub struct Entry {
+    about: About,
     defaults: fn() -> Value,
     build: fn(&'static str, Value) -> Result<Box<dyn Estimator>>,
 }
 
+impl Deref for Entry {
+    type Target = About;
+
+    fn deref(&self) -> &About {
+        &self.about
+    }
+}
+
 impl Entry {
     /// An entry for the estimator of a configuration.
-    pub const fn new<C: EstimatorConfig>(
-        id: &'static str,
-        name: &'static str,
-        families: &'static [FamilyKind],
-        bias: Bias,
-        needs: &'static [Need],
-        cost: &'static str,
-        reference: &'static str,
-    ) -> Self {
+    pub const fn new<C: EstimatorConfig>(about: About) -> Self {
         Self {
-            id,
-            name,
-            families,
-            bias,
-            needs,
-            cost,
-            reference,
-            options: &[],
-            presets: &[],
+            about,
             defaults: defaults::<C>,
             build: build::<C>,
         }
-    }
-
-    /// The same entry with a row for each option.
-    pub const fn options(mut self, options: &'static [(&'static str, &'static str)]) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// The same entry with presets.
-    pub const fn presets(mut self, presets: &'static [Preset]) -> Self {
-        self.presets = presets;
-        self
     }
 
     /// A configuration as it is recorded: an object with a field for each option.
@@ -170,6 +160,16 @@ impl Entry {
     /// If an option is unknown, of the wrong type or out of its range.
     pub fn build(&self, config: Value) -> Result<Box<dyn Estimator>> {
         (self.build)(self.id, config)
+    }
+
+    /// Makes the estimator of a specification, whatever id that has: the way for an entry that is
+    /// not in the registry.
+    ///
+    /// # Errors
+    ///
+    /// As [`Spec::build`], without the unknown id.
+    pub fn build_spec(&self, spec: &Spec) -> Result<Box<dyn Estimator>> {
+        self.build(self.configure(spec.options())?)
     }
 
     /// The shortest specification of a recorded configuration: the options that differ from the
@@ -199,7 +199,7 @@ impl Entry {
     }
 
     /// The configuration of the options of a specification.
-    pub(super) fn configure<'a>(
+    fn configure<'a>(
         &self,
         options: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     ) -> Result<Value> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimate::Estimator;
 use super::find;
-use crate::error::{Error, Result};
+use crate::error::{Error, Near, Result};
 
 /// An estimator and its options, as text.
 ///
@@ -64,9 +64,12 @@ impl Spec {
     /// If the id or an option is unknown (the error names those that look like it), or a value is
     /// of the wrong type or out of its range.
     pub fn build(&self) -> Result<Box<dyn Estimator>> {
-        let entry = find(&self.id)?;
-        let options = self.options.iter().map(|(k, v)| (k.as_str(), v.as_str()));
-        entry.build(entry.configure(options)?)
+        find(&self.id)?.build_spec(self)
+    }
+
+    /// The options in the order in which they are written.
+    pub(super) fn options(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        self.options.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }
 }
 
@@ -124,27 +127,28 @@ impl From<Spec> for String {
 }
 
 /// The known words that look like a given one, nearest first; all of them if none does.
-pub(super) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(super) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Near {
     let mut scored: Vec<(f64, &str)> = known
         .map(|candidate| {
-            let prefix = f64::from(u8::from(
-                candidate.contains(word) || word.contains(candidate),
-            ));
-            (strsim::jaro_winkler(word, candidate).max(prefix), candidate)
+            let part = candidate.contains(word) || word.contains(candidate);
+            let part = f64::from(u8::from(part && !word.is_empty()));
+            (strsim::jaro_winkler(word, candidate).max(part), candidate)
         })
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let close: Vec<String> = scored
+    let similar: Vec<String> = scored
         .iter()
         .filter(|(score, _)| *score > 0.8)
         .take(3)
         .map(|(_, candidate)| (*candidate).to_owned())
         .collect();
-    if close.is_empty() {
-        return scored
-            .into_iter()
-            .map(|(_, word)| word.to_owned())
-            .collect();
+    if similar.is_empty() {
+        return Near::All(
+            scored
+                .into_iter()
+                .map(|(_, word)| word.to_owned())
+                .collect(),
+        );
     }
-    close
+    Near::Similar(similar)
 }

@@ -6,26 +6,29 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bias, Cost, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
+    Price, Reduction, pathwise_outcome,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::CountedObjective;
+use crate::objective::{CountedObjective, ObjectiveKind};
 use crate::ops::{Rule, custom_grad};
 
-pub(super) static ENTRY: Entry = Entry::new::<StraightThroughConfig>(
-    "straight-through",
-    "Straight-through",
-    FamilyKind::ALL,
-    Bias::Biased {
+pub(super) static ENTRY: Entry = Entry::new::<StraightThroughConfig>(About {
+    id: "straight-through",
+    name: "Straight-through",
+    families: FamilyKind::ALL,
+    objective: ObjectiveKind::Expectation,
+    bias: Bias::Biased {
         exact_on: "linear f",
     },
-    &[Need::Gradient],
-    "n f, n df",
-    "Bengio, Leonard, Courville 2013, arXiv 1308.3432; as a projection: Cheng et al. 2019, arXiv 1910.02176",
-)
-.options(&[("samples", "the number of draws n of one estimate")]);
+    needs: &[Need::Gradient],
+    cost: "n f, n df",
+    reference: "Bengio, Leonard, Courville 2013, arXiv 1308.3432; as a projection: Cheng et al. \
+                2019, arXiv 1910.02176",
+    options: &[("samples", "the number of draws n of one estimate")],
+    presets: &[],
+});
 
 /// The configuration of [`StraightThrough`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,8 +102,8 @@ impl Estimator for StraightThrough {
         vec![NoiseSpec::samples(law, n)]
     }
 
-    fn cost(&self, _law: &Law, n: usize) -> Cost {
-        Cost {
+    fn price(&self, _law: &Law, n: usize) -> Price {
+        Price {
             evaluations: n,
             gradients: n,
         }
@@ -116,7 +119,7 @@ impl Estimator for StraightThrough {
 }
 
 impl Pathwise for StraightThrough {
-    fn attach(&self, noise: &Noise, law: &Law) -> Tensor<4> {
+    fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
         let rule = Arc::new(StraightThroughRule {
             family: law.family(),
         });

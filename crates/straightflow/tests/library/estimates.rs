@@ -179,7 +179,7 @@ fn estimates_carry_values_samples_and_counts() {
         (4, 0)
     );
     estimate.surrogate.backward();
-    let declared = st.cost(q.law(), 4);
+    let declared = st.price(q.law(), 4);
     assert_eq!(estimate.counts.evaluations(), declared.evaluations);
     assert_eq!(estimate.counts.gradients(), declared.gradients);
 }

@@ -109,7 +109,7 @@ fn categorical_samples_have_their_probabilities() {
         let q = Categorical::from_logits(tensor(&logits, [1, 1, 5], dtype)).expect("valid");
         // Several calls: a single tensor of this size would not fit a small machine.
         let (n, calls) = (2_000_000, 6);
-        let mut observed = vec![0.0; 5];
+        let mut observed = [0.0; 5];
         for call in 0..calls {
             let z = q.sample(Key::new(12).child(call), n).cast(DType::F64);
             let counts = values(z.sum_dim(0));

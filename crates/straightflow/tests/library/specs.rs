@@ -94,7 +94,7 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         error("straight-through:samples=0"),
-        "`straight-through` needs at least 1 samples, got 0"
+        "`straight-through` needs at least 1 sample(s), got 0"
     );
     assert_eq!(
         error("straight-through:preset=paper"),

@@ -1,0 +1,144 @@
+//! Categorical laws: one-hot vectors, single coordinates and ordered atoms.
+
+use straightflow::distribution::CountLaw;
+use straightflow::projection::categorical::{
+    OneHotMmd, ordered_wasserstein, ordered_wasserstein_gradient, per_coordinate_mmd_gradient,
+    softmax,
+};
+use straightflow::projection::{Atoms, Discrepancy, Wasserstein};
+
+use crate::{assert_near, mmd};
+
+const CLOUD: [f64; 7] = [-0.12, 0.33, 0.83, 1.37, 2.2, 2.9, 4.41];
+
+const LOGITS: [f64; 4] = [0.3, -0.8, 0.1, 1.2];
+
+/// Central differences by each logit.
+fn logit_slopes(value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let step = 1e-5;
+    let shifted = |i: usize, by: f64| {
+        let mut logits = LOGITS;
+        logits[i] += by;
+        value(&logits)
+    };
+    (0..LOGITS.len())
+        .map(|i| (shifted(i, step) - shifted(i, -step)) / (2.0 * step))
+        .collect()
+}
+
+fn vectors() -> Vec<Vec<f64>> {
+    vec![
+        vec![1.1, -0.2, 0.1, 0.0],
+        vec![0.2, 0.1, 0.7, -0.1],
+        vec![-0.1, 0.0, 0.3, 1.4],
+    ]
+}
+
+#[test]
+fn categorical_gradients_are_the_slopes_of_the_values() {
+    for h in [0.6, 1.0, 2.5] {
+        let one_hot = OneHotMmd::new(h).unwrap();
+        let gradient = one_hot.logit_gradient(&LOGITS, &vectors()).unwrap();
+        let slopes = logit_slopes(|logits| one_hot.value(logits, &vectors()).unwrap());
+        for (g, s) in gradient.iter().zip(&slopes) {
+            assert_near(*g, *s, 1e-9);
+        }
+        // The value itself, by enumeration of the corners.
+        let p = softmax(&LOGITS).unwrap();
+        let kernel = |x: &[f64], y: &[f64]| {
+            let square: f64 = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum();
+            (-0.5 * square / (h * h)).exp()
+        };
+        let corner = |i: usize| {
+            (0..4)
+                .map(|j| f64::from(u8::from(i == j)))
+                .collect::<Vec<_>>()
+        };
+        let mut direct = 0.0;
+        for (i, p_i) in p.iter().enumerate() {
+            for (j, p_j) in p.iter().enumerate() {
+                direct += p_i * p_j * kernel(&corner(i), &corner(j));
+            }
+            for y in vectors() {
+                direct -= 2.0 / 3.0 * p_i * kernel(&corner(i), &y);
+            }
+        }
+        for x in vectors() {
+            for y in vectors() {
+                direct += kernel(&x, &y) / 9.0;
+            }
+        }
+        assert_near(one_hot.value(&LOGITS, &vectors()).unwrap(), direct, 1e-13);
+
+        // Per coordinate: a sum of Bernoulli discrepancies.
+        let gradient = per_coordinate_mmd_gradient(&LOGITS, &vectors(), h).unwrap();
+        let slopes = logit_slopes(|logits| {
+            let p = softmax(logits).unwrap();
+            (0..4)
+                .map(|i| {
+                    let logit = (p[i] / (1.0 - p[i])).ln();
+                    let column: Vec<f64> = vectors().iter().map(|y| y[i]).collect();
+                    let law = CountLaw::Binomial { trials: 1, logit };
+                    mmd(h).value(&law, &column).unwrap()
+                })
+                .sum()
+        });
+        for (g, s) in gradient.iter().zip(&slopes) {
+            assert_near(*g, *s, 1e-9);
+        }
+    }
+}
+
+#[test]
+fn small_moves_of_one_hot_vectors_give_straight_through() {
+    let h = 0.8;
+    let one_hot = OneHotMmd::new(h).unwrap();
+    let corner = |i: usize| {
+        (0..4)
+            .map(|j| f64::from(u8::from(i == j)))
+            .collect::<Vec<_>>()
+    };
+    let original = vec![corner(0), corner(3), corner(2)];
+    let slope = [0.7, -0.4, 1.1, 0.3];
+    let same = one_hot.control_variate_gradient(&LOGITS, &original, &original);
+    assert_eq!(same.unwrap(), vec![0.0; 4]);
+    // G / (2 eps) tends to e^(-1/h^2) / h^2 J f', linearly in eps. Here f' is the same everywhere.
+    let p = softmax(&LOGITS).unwrap();
+    let mean: f64 = p.iter().zip(slope).map(|(p, s)| p * s).sum();
+    let error = |eps: f64| {
+        let shift = |z: &Vec<f64>| z.iter().zip(slope).map(|(z, s)| z - eps * s).collect();
+        let moved: Vec<Vec<f64>> = original.iter().map(shift).collect();
+        let gradient = one_hot
+            .control_variate_gradient(&LOGITS, &moved, &original)
+            .unwrap();
+        let scale = (-1.0 / (h * h)).exp() / (h * h);
+        let limit = p.iter().zip(slope).map(|(p, s)| scale * p * (s - mean));
+        gradient
+            .iter()
+            .zip(limit)
+            .map(|(g, limit)| (g / (2.0 * eps) - limit).abs())
+            .fold(0.0, f64::max)
+    };
+    let (coarse, fine) = (error(1e-4), error(1e-5));
+    assert!(fine < 1e-5, "{fine:e}");
+    assert_near(coarse / fine, 10.0, 0.1);
+}
+
+#[test]
+fn ordered_categorical_transport_has_the_right_slope() {
+    let support = [-0.5, 0.4, 1.7, 3.0];
+    let atoms = Atoms::empirical(&CLOUD).unwrap();
+    let value = |logits: &[f64]| ordered_wasserstein(&support, logits, &atoms).unwrap();
+    let gradient = ordered_wasserstein_gradient(&support, &LOGITS, &atoms).unwrap();
+    for (g, s) in gradient.iter().zip(logit_slopes(value)) {
+        assert_near(*g, s, 1e-9);
+    }
+    // With the atoms 0 and 1 it is the Bernoulli distance.
+    let logits = [0.0, -0.8];
+    let coin = CountLaw::Binomial {
+        trials: 1,
+        logit: -0.8,
+    };
+    let value = ordered_wasserstein(&[0.0, 1.0], &logits, &atoms).unwrap();
+    assert_near(value, Wasserstein.value(&coin, &CLOUD).unwrap(), 1e-14);
+}
