@@ -107,8 +107,9 @@ impl Estimator for TaylorScore {
 
         // Two scalars whose gradients are the two terms. Everything but the law is a constant.
         let score = (law.log_prob(z.clone()) * rest).mean();
-        let batch = law.dims()[0] as f64;
-        let expansion = (law.mean().unsqueeze::<4>() * slope).sum() / batch;
+        // Multiplied by the reciprocal: burn differentiates a division by a number in `f32`.
+        let share = 1.0 / law.dims()[0] as f64;
+        let expansion = (law.mean().unsqueeze::<4>() * slope).sum() * share;
         Ok(Outcome::new(cost, score + expansion, z))
     }
 }

@@ -154,6 +154,15 @@ impl Exact {
         Ok((z, probability))
     }
 
+    /// The number of states of a law.
+    ///
+    /// # Errors
+    ///
+    /// If it is above the limit, or a parameter is not finite.
+    pub fn count(&self, law: &Law) -> Result<usize> {
+        self.grid(law).map(|grid| grid.len)
+    }
+
     fn grid(&self, law: &Law) -> Result<Grid> {
         law.validate()?;
         let ranges = common_window(law, self.log_tail);

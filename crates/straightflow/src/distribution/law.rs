@@ -65,7 +65,8 @@ impl Law {
         let natural = match family {
             Family::Bernoulli => means.clone().log() - (-means.clone()).log1p(),
             Family::Binomial { trials } => {
-                let p = means.clone() / f64::from(trials.max(1));
+                // burn differentiates a division by a number in single precision.
+                let p = means.clone() * f64::from(trials.max(1)).recip();
                 p.clone().log() - (-p).log1p()
             }
             Family::Categorical | Family::Poisson | Family::NegativeBinomial { .. } => {
@@ -151,7 +152,7 @@ impl Law {
             }
             Family::NegativeBinomial { dispersion } => {
                 let mean = natural.exp();
-                mean.clone() * (mean / dispersion + 1.0)
+                mean.clone() * (mean * dispersion.recip() + 1.0)
             }
         }
     }

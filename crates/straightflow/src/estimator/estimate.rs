@@ -54,6 +54,15 @@ pub trait Estimator: Debug + Send + Sync {
         1
     }
 
+    /// What the configuration asks of a law beyond its family.
+    ///
+    /// # Errors
+    ///
+    /// If an option does not fit the law.
+    fn accepts(&self, _law: &Law) -> Result<()> {
+        Ok(())
+    }
+
     /// Checks that the estimator can work with `n` draws of a law.
     ///
     /// # Errors
@@ -70,6 +79,7 @@ pub trait Estimator: Debug + Send + Sync {
                 supported: entry.families,
             });
         }
+        self.accepts(law)?;
         law.validate()
     }
 }

@@ -35,6 +35,9 @@ estimators! {
     straight_through,
     pwgf,
     second_order_st,
+    fini,
+    finite_difference,
+    enumerate,
 }
 
 /// The entry of an id.

@@ -198,7 +198,7 @@ impl Rule for SecondOrderRule {
 }
 
 /// The weight of each draw times a gradient by the sample, both `[n, batch, d, k]`.
-fn weighted(law: &Law, z: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
+pub(super) fn weighted(law: &Law, z: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
     let natural = law.natural().unsqueeze::<4>();
     let weight = match law.family() {
         Family::Categorical => {

@@ -358,3 +358,23 @@ fn distribution_functions_are_sums() {
         }
     }
 }
+
+/// burn 0.22.1 differentiates a division by a number in single precision; the library multiplies by
+/// the reciprocal wherever a tape may be.
+#[test]
+fn derivatives_keep_double_precision() {
+    let means = leaf::<2>(&[2.1], [1, 1], DType::F64);
+    let q = Binomial::from_means(7, means.clone()).expect("valid");
+    let grads = q.logits().sum().backward();
+    let got = values(means.grad(&grads).expect("gradient"))[0];
+    let want = 1.0 / 2.1 + 1.0 / 4.9;
+    assert!((got - want).abs() < 1e-14, "{got} {want}");
+
+    let log_means = leaf::<2>(&[0.3], [1, 1], DType::F64);
+    let q = NegativeBinomial::from_log_means(0.7, log_means.clone()).expect("valid");
+    let grads = q.variance().sum().backward();
+    let got = values(log_means.grad(&grads).expect("gradient"))[0];
+    let mean = 0.3f64.exp();
+    let want = mean + 2.0 * mean * mean / 0.7;
+    assert!((got - want).abs() < 1e-14, "{got} {want}");
+}

@@ -5,6 +5,7 @@ mod densities;
 mod errors;
 mod estimates;
 mod extremes;
+mod finite_differences;
 mod flow;
 mod network;
 mod oracle;

@@ -1,0 +1,150 @@
+//! The exact gradient as an estimator.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+};
+use crate::distribution::{FamilyKind, Law};
+use crate::error::Result;
+use crate::exact::Exact;
+use crate::objective::{CountedObjective, ObjectiveKind};
+
+pub(super) static ENTRY: Entry = Entry::new::<EnumerateConfig>(About {
+    id: "enumerate",
+    name: "Enumeration",
+    families: FamilyKind::ALL,
+    objective: ObjectiveKind::Expectation,
+    bias: Bias::Unbiased,
+    needs: &[Need::Value],
+    cost: "one f for each state of all d coordinates together",
+    reference: "the definition of an expectation",
+    options: &[
+        (
+            "limit",
+            "the largest number of states; more are an error, not an approximation",
+        ),
+        (
+            "log-tail",
+            "infinite supports are cut where a tail has probability exp(-log-tail)",
+        ),
+    ],
+    presets: &[],
+});
+
+/// The configuration of [`Enumerate`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct EnumerateConfig {
+    /// The largest number of states.
+    pub limit: usize,
+    /// Infinite supports are cut where a tail has probability `exp(-log_tail)`.
+    pub log_tail: f64,
+}
+
+impl Default for EnumerateConfig {
+    fn default() -> Self {
+        let Exact { limit, log_tail } = Exact::default();
+        Self { limit, log_tail }
+    }
+}
+
+impl EstimatorConfig for EnumerateConfig {
+    type Estimator = Enumerate;
+
+    fn init(self) -> Result<Enumerate> {
+        if self.limit == 0 {
+            return Err(ENTRY.invalid("`limit` must be at least 1"));
+        }
+        if !(self.log_tail > 0.0 && self.log_tail <= 700.0) {
+            return Err(ENTRY.invalid(format!(
+                "`log-tail` must be positive and at most 700, got {}",
+                self.log_tail
+            )));
+        }
+        Ok(Enumerate { config: self })
+    }
+}
+
+/// The expectation summed over all states: no noise, no bias, no variance.
+///
+/// * **Estimates** `d/d natural E f(z)`.
+/// * **With** $\sum_z f(z) \nabla q(z)$ over the product of the coordinates' supports.
+/// * **Requires** the values of the cost.
+/// * **Bias**: none; infinite supports are cut as [`Exact`] says.
+/// * **Cost**: one evaluation for each state; a typed error above `limit` states.
+///
+/// The `values` and `samples` of an estimate are those of the states, and the surrogate's value is
+/// the expectation itself.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
+/// let estimate = Enumerate::default().estimate(Key::new(1), &q, |z, _q| {
+///     z.sum_dim(2).square().squeeze_dim(2)
+/// })?;
+/// assert_eq!(estimate.values.dims(), [8, 1]);
+/// assert!((estimate.surrogate.into_scalar::<f32>() - 3.0).abs() < 1e-5);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Enumerate {
+    config: EnumerateConfig,
+}
+
+impl Enumerate {
+    fn oracle(&self) -> Exact {
+        Exact {
+            log_tail: self.config.log_tail,
+            limit: self.config.limit,
+        }
+    }
+}
+
+impl Estimator for Enumerate {
+    fn entry(&self) -> &'static Entry {
+        &ENTRY
+    }
+
+    fn config(&self) -> serde_json::Value {
+        ENTRY.record(&self.config)
+    }
+
+    /// One estimate is all there is.
+    fn samples(&self) -> usize {
+        1
+    }
+
+    fn noise(&self, _law: &Law, _n: usize) -> Vec<NoiseSpec> {
+        Vec::new()
+    }
+
+    /// A law with too many states has no price; [`accepts`](Estimator::accepts) refuses it.
+    fn price(&self, law: &Law, _n: usize) -> Price {
+        Price {
+            evaluations: self.oracle().count(law).unwrap_or(usize::MAX),
+            gradients: 0,
+        }
+    }
+
+    fn accepts(&self, law: &Law) -> Result<()> {
+        self.oracle().count(law).map(|_| ())
+    }
+
+    fn outcome(&self, _noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        let (z, _) = self.oracle().states(&law.constant())?;
+        let cost = objective.evaluate(z.clone(), law)?;
+        // The probabilities are on the tape of the parameters.
+        let probability = law.log_prob(z.clone()).exp();
+        let expectation = (probability * cost.clone()).sum_dim(0);
+        Ok(Outcome {
+            values: cost.inner(),
+            surrogate: expectation.mean(),
+            samples: z,
+        })
+    }
+}
