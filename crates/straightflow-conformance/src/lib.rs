@@ -2,3 +2,8 @@
 
 pub mod problem;
 pub mod reference;
+
+/// The README's programs, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -3,34 +3,15 @@
 //! This is the paper's algorithm as it is written, with the projection carried out to its argmin.
 //! The estimator [`Pwgf`](crate::estimator::Pwgf) takes one gradient step of the same projection.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use crate::Key;
 use crate::distribution::{CountLaw, Distribution, Family, Law};
 use crate::error::{Error, Result};
 use crate::exact::Exact;
-use crate::kernel::{Bandwidth, KernelFamily};
 use crate::objective::{CostFn, CountedObjective, Untyped};
 use crate::ops::{from_host, to_host};
-use crate::projection::{Atoms, Discrepancy, MeanDifference, Mmd, ProjectionError, Wasserstein};
-
-/// The discrepancy of the projection.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FlowProjection {
-    /// The difference of the means.
-    Mean,
-    /// The maximum mean discrepancy of a kernel.
-    Mmd {
-        /// The kernel.
-        kernel: KernelFamily,
-        /// Its bandwidth, chosen anew at each step.
-        bandwidth: Bandwidth,
-    },
-    /// The exact Wasserstein distance, which stalls: see [`Wasserstein`].
-    Wasserstein,
-}
+use crate::projection::{Atoms, Measure, ProjectionError};
 
 /// How a step of the flow represents the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,12 +27,13 @@ pub enum Draws {
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};
-/// use straightflow::flow::{Draws, FlowProjection, ProjectedFlow};
+/// use straightflow::flow::{Draws, ProjectedFlow};
 /// use straightflow::prelude::*;
+/// use straightflow::projection::Measure;
 ///
 /// # fn main() -> Result<(), straightflow::Error> {
 /// let flow = ProjectedFlow {
-///     projection: FlowProjection::Mean,
+///     projection: Measure::Mean,
 ///     step: 0.1,
 ///     draws: Draws::Samples(500),
 ///     steps: 40,
@@ -66,8 +48,9 @@ pub enum Draws {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectedFlow {
-    /// The discrepancy of the projection.
-    pub projection: FlowProjection,
+    /// The discrepancy of the projection; a bandwidth in standard deviations is resolved anew at
+    /// each step. The exact Wasserstein projection stalls.
+    pub projection: Measure,
     /// The step `eps` of `z - eps f'(z)`.
     pub step: f64,
     /// How the law is represented at each step.
@@ -168,7 +151,7 @@ impl ProjectedFlow {
         let project = |j: usize| {
             let points = column(&moved, j, batch * d);
             let atoms = Atoms::weighted(&points, &column(&weights, j / d, batch))?;
-            self.discrepancy(&laws[j])?.project_to(&laws[j], &atoms)
+            self.projection.at(&laws[j])?.project_to(&laws[j], &atoms)
         };
         let projected = (0..laws.len()).map(project).collect::<Result<_, _>>()?;
         let costs = to_host(values);
@@ -185,16 +168,6 @@ impl ProjectedFlow {
             moved,
             weights,
             projected,
-        })
-    }
-
-    fn discrepancy(&self, law: &CountLaw) -> Result<Box<dyn Discrepancy>, ProjectionError> {
-        Ok(match &self.projection {
-            FlowProjection::Mean => Box::new(MeanDifference),
-            FlowProjection::Wasserstein => Box::new(Wasserstein),
-            FlowProjection::Mmd { kernel, bandwidth } => {
-                Box::new(Mmd::new(Arc::from(kernel.at(bandwidth.resolve(law))?)))
-            }
         })
     }
 }

@@ -14,6 +14,7 @@
 //! factorised laws that is a theorem; for the maximum mean discrepancy it is a choice.
 
 mod atoms;
+mod batched;
 pub mod categorical;
 mod limit;
 mod mean;
@@ -26,6 +27,7 @@ use std::fmt::Debug;
 use crate::distribution::CountLaw;
 
 pub use atoms::Atoms;
+pub use batched::Measure;
 pub use mean::MeanDifference;
 pub use mmd::{GainTable, Gains, Mmd, MmdLaw, SelfTerms};
 pub use project::project;

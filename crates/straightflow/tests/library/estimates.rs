@@ -1,8 +1,11 @@
 //! What an estimate promises: the bias that theory states, the drop-in's bits, the counts.
 
 use burn::tensor::{DType, Tensor};
-use straightflow::distribution::{Family, Law};
-use straightflow::objective::Objective;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use straightflow::distribution::{Family, FamilyKind, Law};
+use straightflow::estimator::{About, Bias, Entry, Need, Noise, NoiseSpec, Outcome, Price};
+use straightflow::objective::{CountedObjective, Objective, ObjectiveKind};
 use straightflow::prelude::*;
 
 use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
@@ -265,4 +268,113 @@ fn objectives_may_be_types_and_may_be_constant() {
         tensor(&vec![7.0; z.dims()[0]], [z.dims()[0], 1], DType::F64)
     });
     assert_eq!(values(constant.expect("valid")), [0.0, 0.0]);
+}
+
+/// An estimator that needs the gradient of the cost at a point of its own.
+#[derive(Debug)]
+struct SlopeAtTheMean;
+
+static SLOPE_AT_THE_MEAN: Entry = Entry::new::<StraightThroughConfig>(About {
+    id: "slope-at-the-mean",
+    name: "Slope at the mean",
+    families: FamilyKind::ALL,
+    objective: ObjectiveKind::Expectation,
+    bias: Bias::Biased {
+        exact_on: "linear f",
+    },
+    needs: &[Need::Gradient],
+    cost: "n + 1 f, 1 df",
+    reference: "a test",
+    options: &[("samples", "ignored")],
+    presets: &[],
+});
+
+impl Estimator for SlopeAtTheMean {
+    fn entry(&self) -> &'static Entry {
+        &SLOPE_AT_THE_MEAN
+    }
+
+    fn config(&self) -> serde_json::Value {
+        SLOPE_AT_THE_MEAN.record(&StraightThroughConfig::default())
+    }
+
+    fn samples(&self) -> usize {
+        1
+    }
+
+    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
+        vec![NoiseSpec::samples(law, n)]
+    }
+
+    fn price(&self, _law: &Law, n: usize) -> Price {
+        Price {
+            evaluations: n + 1,
+            gradients: 1,
+        }
+    }
+
+    fn outcome(
+        &self,
+        noise: &Noise,
+        law: &Law,
+        objective: &CountedObjective,
+    ) -> Result<Outcome, straightflow::Error> {
+        let mean = law.mean().inner().unsqueeze::<4>();
+        let (_, slope) = objective.value_and_gradient(mean, law)?;
+        let share = 1.0 / law.dims()[0] as f64;
+        let along = (law.mean().unsqueeze::<4>() * slope).sum() * share;
+        let cost = objective.evaluate(noise.get(0), law)?;
+        Ok(Outcome::new(cost, along, noise.get(0)))
+    }
+}
+
+/// A cost with a weight of its own, which tells how it was called.
+struct Weighted {
+    weight: Tensor<3>,
+    live: AtomicUsize,
+    frozen: AtomicUsize,
+}
+
+impl Objective<Bernoulli> for Weighted {
+    fn cost(&self, z: Tensor<3>, _q: &Bernoulli) -> Tensor<2> {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        (z * self.weight.clone()).sum_dim(2).squeeze_dim(2)
+    }
+
+    fn frozen_cost(&self, z: Tensor<3>, _q: &Bernoulli) -> Tensor<2> {
+        self.frozen.fetch_add(1, Ordering::Relaxed);
+        (z * self.weight.clone().inner()).sum_dim(2).squeeze_dim(2)
+    }
+}
+
+/// Gradients on the side are asked of the frozen cost; the model's own come from the samples alone,
+/// and an estimate is the same for a model without a frozen form.
+#[test]
+fn inner_gradients_use_the_frozen_cost() {
+    let logits = leaf::<2>(&[0.4, -1.1], [1, 2], DType::F64);
+    let q = Bernoulli::from_logits(logits.clone()).expect("valid");
+    let objective = Weighted {
+        weight: leaf::<3>(&[2.0, -3.0], [1, 1, 2], DType::F64),
+        live: AtomicUsize::new(0),
+        frozen: AtomicUsize::new(0),
+    };
+    let estimate = SlopeAtTheMean.estimate_objective(Key::new(26), &q, &objective);
+    let estimate = estimate.expect("valid");
+    assert_eq!(objective.live.load(Ordering::Relaxed), 1);
+    assert_eq!(objective.frozen.load(Ordering::Relaxed), 1);
+    assert_eq!(
+        (estimate.counts.evaluations(), estimate.counts.gradients()),
+        (2, 1)
+    );
+    let z = values(estimate.samples.clone());
+    let grads = estimate.surrogate.backward();
+    let of_weight = values(objective.weight.grad(&grads).expect("gradient"));
+    assert_eq!(
+        of_weight, z,
+        "the decoder's gradient is that of the samples"
+    );
+    let of_logits = values(logits.grad(&grads).expect("gradient"));
+    let slope = |x: f64| 1.0 / (1.0 + (-x).exp()) / (1.0 + x.exp());
+    let want = [2.0 * slope(0.4), -3.0 * slope(-1.1)];
+    assert_close("the encoder's gradient", &of_logits, &want, 1e-14);
 }

@@ -3,10 +3,10 @@
 use burn::tensor::{DType, Tensor};
 use straightflow::Error;
 use straightflow::distribution::CountLaw;
-use straightflow::flow::{Draws, FlowPoint, FlowProjection, ProjectedFlow};
+use straightflow::flow::{Draws, FlowPoint, ProjectedFlow};
 use straightflow::kernel::{Bandwidth, KernelFamily, Rbf};
 use straightflow::prelude::*;
-use straightflow::projection::MmdLaw;
+use straightflow::projection::{Measure, MmdLaw};
 
 use crate::support::tensor;
 
@@ -93,7 +93,7 @@ fn run(problem: &Problem, flow: &ProjectedFlow) -> Vec<FlowPoint> {
 
 fn kernel_flow(bandwidth: f64, step: f64, steps: usize) -> ProjectedFlow {
     ProjectedFlow {
-        projection: FlowProjection::Mmd {
+        projection: Measure::Mmd {
             kernel: KernelFamily::Rbf,
             bandwidth: Bandwidth::deviations(bandwidth).expect("valid"),
         },
@@ -173,7 +173,7 @@ fn fixed_points_have_the_stated_gaps() {
 #[test]
 fn mean_flows_are_straight_through() {
     let flow = ProjectedFlow {
-        projection: FlowProjection::Mean,
+        projection: Measure::Mean,
         ..kernel_flow(1.0, 0.1, 30)
     };
     let path = run(&PROBLEMS[0], &flow);
@@ -197,7 +197,7 @@ fn mean_flows_are_straight_through() {
 fn exact_wasserstein_flows_stall() {
     let problem = &PROBLEMS[1];
     let stalling = ProjectedFlow {
-        projection: FlowProjection::Wasserstein,
+        projection: Measure::Wasserstein,
         // |f'| <= .8, so nothing moves by more than .48.
         ..kernel_flow(1.0, 0.6, 10)
     };
@@ -215,7 +215,7 @@ fn exact_wasserstein_flows_stall() {
 #[test]
 fn one_step_can_be_looked_at() {
     let flow = ProjectedFlow {
-        projection: FlowProjection::Mean,
+        projection: Measure::Mean,
         step: 0.5,
         draws: Draws::Samples(4),
         steps: 1,
@@ -241,7 +241,7 @@ fn one_step_can_be_looked_at() {
 #[test]
 fn unordered_variables_and_empty_clouds_are_refused() {
     let flow = ProjectedFlow {
-        projection: FlowProjection::Wasserstein,
+        projection: Measure::Wasserstein,
         step: 0.1,
         draws: Draws::Samples(0),
         steps: 1,

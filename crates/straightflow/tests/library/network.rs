@@ -96,18 +96,7 @@ fn check<D: Distribution<Samples = Tensor<3>>>(
                 chain_factor(natural[i]) * sum / (DRAWS * BATCH) as f64
             })
             .collect();
-        let want: Vec<f64> = (0..case.first.len())
-            .map(|w| {
-                let moved = |by: f64| {
-                    let mut first = case.first.clone();
-                    first[w] += by;
-                    forward(&case, &first)
-                };
-                let (up, down) = (moved(1e-5), moved(-1e-5));
-                let column = up.iter().zip(&down).map(|(a, b)| (a - b) / 2e-5);
-                column.zip(&g).map(|(j, g)| j * g).sum()
-            })
-            .collect();
+        let want = pull_back(&case, &g);
         let size = want.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
         assert!(size > 1e-3, "{what}: the gradient vanishes");
         let gaps = got.iter().zip(&want).map(|(a, b)| (a - b).abs());
@@ -167,4 +156,77 @@ fn negative_binomial() {
         |x| NegativeBinomial::from_log_means(2.5, x).expect("valid"),
         f64::exp,
     );
+}
+
+/// One-hot variables: the chain factor is the Jacobian of the softmax. With two categories and logits
+/// `(x, 0)` the network's outputs are those of the other tests.
+#[test]
+fn categorical() {
+    for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::F64, 1e-7)] {
+        let case = Case {
+            first: numbers(1, INPUTS * HIDDEN),
+            second: numbers(2, HIDDEN * COORDINATES),
+            inputs: numbers(3, BATCH * INPUTS),
+        };
+        let device = Device::flex().autodiff();
+        let first = layer(&case.first, [INPUTS, HIDDEN], dtype, &device);
+        let second = layer(&case.second, [HIDDEN, COORDINATES], dtype, &device);
+        let data = TensorData::new(case.inputs.clone(), [BATCH, INPUTS]);
+        let x = Tensor::<2>::from_data(data, (&device, dtype));
+        let one = second
+            .forward(first.forward(x).tanh())
+            .unsqueeze_dim::<3>(2);
+        let logits = Tensor::cat(vec![one.clone(), one * 0.0], 2);
+        let q = Categorical::from_logits(logits).expect("valid");
+        let st = StraightThroughConfig { samples: DRAWS }
+            .init()
+            .expect("valid");
+        let estimate = st.estimate(Key::new(4), &q, |z, _| {
+            // sin(1.3 z_1) + 0.5 z_1 z_2 of the two entries of each one-hot vector.
+            let [a, b] = [0, 1].map(|i| z.clone().narrow(3, i, 1).squeeze_dim::<3>(3));
+            ((a.clone() * 1.3).sin() + a * b * 0.5)
+                .sum_dim(2)
+                .squeeze_dim(2)
+        });
+        let estimate = estimate.expect("valid");
+        let z = values(estimate.samples.clone());
+        let grads = estimate.surrogate.backward();
+        let got = values(first.weight.val().grad(&grads).expect("gradient"));
+
+        let natural = forward(&case, &case.first);
+        let size = BATCH * COORDINATES;
+        let g: Vec<f64> = (0..size)
+            .map(|i| {
+                let p = sigmoid(natural[i]);
+                let draws = (0..DRAWS).map(|n| (z[2 * (n * size + i)], z[2 * (n * size + i) + 1]));
+                // p (1 - p) (f_a - f_b): the first row of the softmax's Jacobian.
+                let sum: f64 = draws
+                    .map(|(a, b)| 1.3 * (1.3 * a).cos() + 0.5 * b - 0.5 * a)
+                    .sum();
+                p * (1.0 - p) * sum / (DRAWS * BATCH) as f64
+            })
+            .collect();
+        let want = pull_back(&case, &g);
+        let size = want.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+        assert!(size > 1e-3, "the gradient vanishes");
+        let gaps = got.iter().zip(&want).map(|(a, b)| (a - b).abs());
+        let error = gaps.fold(0.0, f64::max) / size;
+        assert!(error < tolerance, "{dtype:?}: {error:.1e}");
+    }
+}
+
+/// `J^T g` for the first weights, with `J` by differences of the network by hand.
+fn pull_back(case: &Case, g: &[f64]) -> Vec<f64> {
+    (0..case.first.len())
+        .map(|w| {
+            let moved = |by: f64| {
+                let mut first = case.first.clone();
+                first[w] += by;
+                forward(case, &first)
+            };
+            let (up, down) = (moved(1e-5), moved(-1e-5));
+            let column = up.iter().zip(&down).map(|(a, b)| (a - b) / 2e-5);
+            column.zip(g).map(|(j, g)| j * g).sum()
+        })
+        .collect()
 }

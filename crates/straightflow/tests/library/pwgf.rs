@@ -7,7 +7,9 @@ use straightflow::distribution::{CountLaw, Family, Law};
 use straightflow::kernel::{Bandwidth, KernelFamily, Rbf};
 use straightflow::prelude::*;
 use straightflow::projection::categorical::{OneHotMmd, per_coordinate_mmd_gradient};
-use straightflow::projection::{Discrepancy, MeanDifference, Mmd, MmdLaw, SelfTerms, Wasserstein};
+use straightflow::projection::{
+    Discrepancy, MeanDifference, Measure, Mmd, MmdLaw, SelfTerms, Wasserstein,
+};
 
 use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
 
@@ -376,4 +378,75 @@ fn impossible_combinations_are_refused() {
     let loo = build("second-order-st:baseline=loo,samples=2");
     let refused = loo.pathwise().expect("a drop-in").draw(Key::new(1), &q);
     assert!(refused.is_err());
+}
+
+/// The discrepancies of tensors are those of the scalar core, and their gradients are the slopes of
+/// their values.
+#[test]
+fn batched_discrepancies_agree_with_the_scalar_ones() {
+    let measures = [
+        Measure::Mean,
+        Measure::Wasserstein,
+        Measure::Mmd {
+            kernel: KernelFamily::Rbf,
+            bandwidth: Bandwidth::Fixed(1.3),
+        },
+        Measure::Mmd {
+            kernel: KernelFamily::Laplace,
+            bandwidth: Bandwidth::Fixed(1.3),
+        },
+    ];
+    for law in laws(DType::F64) {
+        let (dims, n) = (law.dims(), 5);
+        let natural = values(law.natural());
+        let z = values(law.sample(Key::new(48), n));
+        let moved: Vec<f64> = z
+            .iter()
+            .zip(slopes(z.len()))
+            .map(|(z, f)| z - 0.4 * f)
+            .collect();
+        let samples = || tensor::<4>(&moved, [n, dims[0], dims[1], dims[2]], DType::F64);
+        for measure in &measures {
+            let what = format!("{:?} {measure:?}", law.family());
+            let at = |natural: &[f64]| {
+                let law = Law::new(law.family(), tensor(natural, dims, DType::F64));
+                let q = Canonical::from_law(law.expect("valid"));
+                measure.between(&q, samples()).map(values)
+            };
+            let Ok(got) = at(&natural) else {
+                assert_eq!(law.family(), Family::Categorical, "{what}");
+                continue;
+            };
+            if let Some(coordinates) = law.count_laws() {
+                let each = coordinates.iter().enumerate().map(|(j, law)| {
+                    let column = moved.iter().skip(j).step_by(coordinates.len());
+                    let column: Vec<f64> = column.copied().collect();
+                    measure
+                        .at(law)
+                        .expect("valid")
+                        .value(law, &column)
+                        .expect("valid")
+                });
+                let each: Vec<f64> = each.collect();
+                let want: Vec<f64> = each.chunks(dims[1]).map(|row| row.iter().sum()).collect();
+                assert_close(&what, &got, &want, 1e-13);
+            }
+            let parameters = leaf::<3>(&natural, dims, DType::F64);
+            let live = Law::new(law.family(), parameters.clone()).expect("valid");
+            let distance = measure
+                .between(&Canonical::from_law(live), samples())
+                .expect("valid");
+            let grads = distance.sum().backward();
+            let got = values(parameters.grad(&grads).expect("gradient"));
+            for (i, got) in got.iter().enumerate() {
+                let total = |by: f64| -> f64 {
+                    let mut natural = natural.clone();
+                    natural[i] += by;
+                    at(&natural).expect("valid").iter().sum()
+                };
+                let want = (total(1e-5) - total(-1e-5)) / 2e-5;
+                assert!((got - want).abs() < 1e-7, "{what}: {got} {want}");
+            }
+        }
+    }
 }
