@@ -51,6 +51,22 @@ fn training_and_evaluation_keep_memory_flat() {
             marks.push(resident());
         }
     }
+    // Evaluations that no backward pass goes through: finite differences look at the cost, and never
+    // differentiate it there.
+    for step in 0..1000u64 {
+        let input = Tensor::<2>::from_inner(x.clone());
+        let q = Bernoulli::from_logits(model.encoder.forward(input.clone())).expect("valid");
+        let estimate = FiniteDifference::default().estimate(Key::new(4).child(step), &q, |z, _| {
+            let gap = model.decoder.forward(z) - input.clone().unsqueeze::<3>();
+            gap.square().mean_dim(2).squeeze_dim(2)
+        });
+        let loss = estimate.expect("finite").surrogate;
+        let grads = GradientsParams::from_grads(loss.backward(), &model);
+        model = optimiser.step(0.01, model, grads);
+        if step % 500 == 499 {
+            marks.push(resident());
+        }
+    }
     // Evaluation without a backward pass: a model without autodiff and plain inputs.
     let plain = model.valid();
     for step in 0..2000u64 {
