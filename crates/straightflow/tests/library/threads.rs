@@ -4,6 +4,7 @@ use burn::nn::LinearConfig;
 use burn::tensor::{DType, Device, Tensor};
 use rayon::ThreadPoolBuilder;
 use straightflow::distribution::{Family, Law};
+use straightflow::estimator::{Noise, NoiseSpec};
 use straightflow::prelude::*;
 
 use crate::support::{tensor, values};
@@ -89,6 +90,23 @@ fn keys_differ_from_their_children_and_each_other() {
     };
     assert_eq!(first(a), first(key.child(0)));
     assert_ne!(first(a), first(b));
+}
+
+/// Each noise tensor of an estimate has a key of its own, and so has each draw.
+#[test]
+fn noise_is_never_reused() {
+    let natural = tensor(&[0.3, -0.2], [1, 2, 1], DType::F64);
+    let law = Law::new(Family::Bernoulli, natural).expect("valid");
+    let shape = law.sample_dims(2);
+    let specs = [
+        NoiseSpec::uniform("first", shape),
+        NoiseSpec::uniform("second", shape),
+    ];
+    let noise = Noise::draw(Key::new(6), &law, &specs);
+    let mut all = values(noise.get(0));
+    all.extend(values(noise.get(1)));
+    all.sort_by(f64::total_cmp);
+    assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
 }
 
 #[test]
