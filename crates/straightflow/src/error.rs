@@ -1,5 +1,7 @@
 //! Everything that can be wrong, one variant for each violated condition.
 
+use burn::tensor::DType;
+
 use crate::distribution::FamilyKind;
 use crate::objective::ObjectiveKind;
 
@@ -183,6 +185,49 @@ pub enum Error {
         "the cost has no gradient with respect to the samples: compute it from `z` with tensor operations"
     )]
     NoGradient,
+
+    /// An estimator with state of its own that was not given any.
+    #[error(
+        "`{estimator}` has state of its own: make it with `init_state` and attach it with `bind`"
+    )]
+    MissingState {
+        /// The estimator's id.
+        estimator: &'static str,
+    },
+
+    /// State for an estimator that has none.
+    #[error("`{estimator}` has no state of its own, so none can be bound to it")]
+    NoState {
+        /// The estimator's id.
+        estimator: &'static str,
+    },
+
+    /// State without the part that an estimator needs.
+    #[error("the state has no {part}, which `{estimator}` needs: another estimator made it")]
+    ForeignState {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// The part that is missing.
+        part: &'static str,
+    },
+
+    /// State in another precision than the parameters.
+    #[error("the state has numbers of type {state:?}, but the parameters are {parameters:?}")]
+    StateDType {
+        /// The type of the state's numbers.
+        state: DType,
+        /// The type of the parameters.
+        parameters: DType,
+    },
+
+    /// A conditioning input of the wrong shape; none at all has no features.
+    #[error("the conditioning input must have shape {expected:?} (batch, features), got {got:?}")]
+    InputShape {
+        /// `[batch, features]`.
+        expected: [usize; 2],
+        /// The shape that was bound.
+        got: [usize; 2],
+    },
 
     /// A specification that is not of the form `id` or `id:key=value,key=value`.
     #[error("`{spec}` is not an estimator specification: write `id` or `id:key=value,key=value`")]

@@ -65,7 +65,8 @@ pub mod prelude {
     };
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
-        Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec,
+        Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec, State,
+        StateShape,
     };
     pub use crate::exact::Exact;
     pub use crate::objective::Objective;

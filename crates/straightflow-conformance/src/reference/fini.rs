@@ -12,9 +12,7 @@ pub fn expected(config: &Value, problem: &Problem) -> Vec<f64> {
     let m = x.exp();
     let weight = |z: f64| match (problem.family, order) {
         (Family::Bernoulli, _) => 0.5 * p + 0.5 * (1.0 - 2.0 * p) * z,
-        (Family::Binomial { trials }, _) => {
-            0.5 * f64::from(trials) * p + 0.5 * (1.0 - 2.0 * p) * z
-        }
+        (Family::Binomial { trials }, _) => 0.5 * f64::from(trials) * p + 0.5 * (1.0 - 2.0 * p) * z,
         (Family::NegativeBinomial { dispersion: r }, _) => {
             let share = m / (r + m);
             0.5 * r * share + 0.5 * (1.0 + share) * z

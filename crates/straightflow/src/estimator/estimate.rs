@@ -3,12 +3,13 @@
 
 use std::fmt::Debug;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
 use super::noise::{Noise, NoiseSpec};
 use super::pathwise::Pathwise;
 use super::registry::{Entry, Price};
 use super::spec::Spec;
+use super::state::{State, StateShape};
 use crate::Key;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ pub trait Estimator: Debug + Send + Sync {
     /// The configuration as it is recorded.
     fn config(&self) -> serde_json::Value;
 
-    /// The number of draws of one estimate.
+    /// The number of draws of one estimate, or of the antithetic pairs if it takes those.
     fn samples(&self) -> usize;
 
     /// The noise of an estimate with `n` draws. The first tensor is `n` long in its first dimension.
@@ -42,6 +43,30 @@ pub trait Estimator: Debug + Send + Sync {
     /// The same estimator as a source of samples on the tape, if it is one.
     fn pathwise(&self) -> Option<&dyn Pathwise> {
         None
+    }
+
+    /// New state for the estimator, with weights from the key; `None` if it has none.
+    ///
+    /// The state belongs to the user: it is optimised beside the model, by an optimiser of its
+    /// own, saved with the model's record, and given to each estimate by [`bind`](Self::bind).
+    /// `device` is that of the model's parameters: an autodiff device if the state is to be
+    /// trained, with the same strategy of gradient checkpointing.
+    fn init_state(&self, _key: Key, _shape: StateShape, _device: &Device) -> Option<State> {
+        None
+    }
+
+    /// The same estimator with its state and a conditioning input `[batch, features]` attached.
+    ///
+    /// The input is what the state may look at besides the samples, such as the observation that
+    /// the encoder sees. It is taken as a constant.
+    ///
+    /// # Errors
+    ///
+    /// If the estimator has no state of its own, or a part of the state is missing.
+    fn bind(&self, _state: &State, _input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
+        Err(Error::NoState {
+            estimator: self.entry().id,
+        })
     }
 
     /// The specification that builds this estimator again.
@@ -89,7 +114,8 @@ pub trait Estimator: Debug + Send + Sync {
 pub struct Outcome {
     /// The cost of each draw and batch element `[n, batch]`, on no tape.
     pub values: Tensor<2>,
-    /// A scalar whose value is the mean of `values` and whose gradient is the estimate.
+    /// A scalar whose value is the mean of `values` (of a bound: the mean bound) and whose gradient
+    /// is the estimate.
     pub surrogate: Tensor<1>,
     /// The samples `[n, batch, d, k]` at which the cost was evaluated, on no tape.
     pub samples: Tensor<4>,
@@ -112,8 +138,8 @@ impl Outcome {
 pub struct Estimate<D: Distribution> {
     /// The cost of each draw and batch element, `[n, batch]`, as constants.
     pub values: Tensor<2>,
-    /// A scalar: the mean cost over draws and batch. Its one `backward()` gives the gradients of
-    /// the distribution's parameters and of the cost's own.
+    /// A scalar: the mean cost over draws and batch, or the mean bound. Its one `backward()` gives
+    /// the gradients of the distribution's parameters, of the cost's own, and of bound state.
     pub surrogate: Tensor<1>,
     /// The samples at which the cost was evaluated, as constants.
     pub samples: D::Samples,
@@ -208,13 +234,28 @@ pub trait EstimatorExt: Estimator {
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<Estimate<D>> {
+        self.estimate_objective_from_noise(noise, q, &CostFn(cost))
+    }
+
+    /// As [`estimate_from_noise`](Self::estimate_from_noise), for a cost that is more than a
+    /// closure.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate_from_noise`](Self::estimate_from_noise).
+    fn estimate_objective_from_noise<D: Distribution>(
+        &self,
+        noise: Vec<Tensor<4>>,
+        q: &D,
+        objective: &impl Objective<D>,
+    ) -> Result<Estimate<D>> {
         let n = match noise.first() {
             Some(first) => first.dims()[0],
             None => self.samples(),
         };
         self.check(q.law(), n)?;
         let noise = Noise::given(noise, &self.noise(q.law(), n))?;
-        run(self, &noise, q, &CostFn(cost))
+        run(self, &noise, q, objective)
     }
 
     /// The gradient of the mean cost of *each* batch element with respect to its natural
@@ -231,8 +272,22 @@ pub trait EstimatorExt: Estimator {
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<D::Parameters> {
+        self.gradient_objective(key, q, &CostFn(cost))
+    }
+
+    /// As [`gradient`](Self::gradient), for a cost that is more than a closure, such as a bound.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate`](Self::estimate).
+    fn gradient_objective<D: Distribution>(
+        &self,
+        key: Key,
+        q: &D,
+        objective: &impl Objective<D>,
+    ) -> Result<D::Parameters> {
         let leaf = D::from_law(q.law().leaf());
-        let estimate = self.estimate(key, &leaf, cost)?;
+        let estimate = self.estimate_objective(key, &leaf, objective)?;
         Ok(natural_gradient(&leaf, &estimate))
     }
 
@@ -247,8 +302,22 @@ pub trait EstimatorExt: Estimator {
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<D::Parameters> {
+        self.gradient_objective_from_noise(noise, q, &CostFn(cost))
+    }
+
+    /// As [`gradient_objective`](Self::gradient_objective), with the noise passed in.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate_from_noise`](Self::estimate_from_noise).
+    fn gradient_objective_from_noise<D: Distribution>(
+        &self,
+        noise: Vec<Tensor<4>>,
+        q: &D,
+        objective: &impl Objective<D>,
+    ) -> Result<D::Parameters> {
         let leaf = D::from_law(q.law().leaf());
-        let estimate = self.estimate_from_noise(noise, &leaf, cost)?;
+        let estimate = self.estimate_objective_from_noise(noise, &leaf, objective)?;
         Ok(natural_gradient(&leaf, &estimate))
     }
 }

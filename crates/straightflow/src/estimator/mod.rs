@@ -4,17 +4,20 @@
 //! or a file names it, and by its type in code. [`REGISTRY`] is the list from which command line,
 //! documentation, tests, benches and reports are made.
 
+mod antithetic;
 mod estimate;
 mod noise;
 mod pathwise;
 mod registry;
 mod spec;
+mod state;
 
 pub use estimate::{Estimate, Estimator, EstimatorExt, Outcome};
 pub use noise::{Noise, NoiseLaw, NoiseSpec};
 pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
 pub use registry::{About, Bias, Entry, EstimatorConfig, Need, Preset, Price, display_option};
 pub use spec::Spec;
+pub use state::{MovingAverage, Network, State, StateShape};
 
 /// Declares the modules and collects their entries: a new estimator is one file and one word here.
 macro_rules! estimators {
@@ -38,6 +41,11 @@ estimators! {
     fini,
     finite_difference,
     enumerate,
+    reinforce,
+    arm,
+    disarm,
+    arms,
+    vimco,
 }
 
 /// The entry of an id.

@@ -1,5 +1,8 @@
 //! The library from outside: each module tests one promise.
 
+mod arm;
+mod arms;
+mod baselines;
 mod custom_op;
 mod densities;
 mod errors;
@@ -10,8 +13,11 @@ mod flow;
 mod network;
 mod oracle;
 mod pwgf;
+mod reinforce;
 mod samplers;
+mod scalar;
 mod second_order;
 mod specs;
 mod support;
 mod threads;
+mod vimco;
