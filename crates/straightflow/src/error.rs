@@ -138,6 +138,19 @@ pub enum Error {
         got: usize,
     },
 
+    /// A law for which an estimator would take too many random numbers.
+    #[error(
+        "`{estimator}` would take {needed:.3e} random numbers for each variable, more than the limit of {limit}"
+    )]
+    TooMuchNoise {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// About how many numbers the largest variable takes.
+        needed: f64,
+        /// The limit.
+        limit: usize,
+    },
+
     /// Noise of another shape than the estimator declared.
     #[error("the noise `{name}` has shape {got:?}, expected {expected:?}")]
     NoiseShape {

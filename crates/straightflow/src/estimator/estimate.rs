@@ -104,8 +104,8 @@ pub trait Estimator: Debug + Send + Sync {
                 supported: entry.families,
             });
         }
-        self.accepts(law)?;
-        law.validate()
+        law.validate()?;
+        self.accepts(law)
     }
 }
 

@@ -9,8 +9,10 @@ mod estimate;
 mod noise;
 mod pathwise;
 mod registry;
+mod relaxation;
 mod spec;
 mod state;
+mod temperature;
 
 pub use estimate::{Estimate, Estimator, EstimatorExt, Outcome};
 pub use noise::{Noise, NoiseLaw, NoiseSpec};
@@ -18,6 +20,7 @@ pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
 pub use registry::{About, Bias, Entry, EstimatorConfig, Need, Preset, Price, display_option};
 pub use spec::Spec;
 pub use state::{MovingAverage, Network, State, StateShape};
+pub use temperature::Temperature;
 
 /// Declares the modules and collects their entries: a new estimator is one file and one word here.
 macro_rules! estimators {
@@ -38,14 +41,21 @@ estimators! {
     straight_through,
     pwgf,
     second_order_st,
+    reinmax,
     fini,
-    finite_difference,
-    enumerate,
+    gumbel_softmax,
+    straight_through_gumbel,
+    gumbel_rao,
+    gapped_straight_through,
+    exponential_arrival,
+    truncated_gumbel,
     reinforce,
     arm,
     disarm,
     arms,
     vimco,
+    finite_difference,
+    enumerate,
 }
 
 /// The entry of an id.

@@ -104,6 +104,11 @@ impl Noise {
         Ok(Self(tensors.into_iter().map(Tensor::inner).collect()))
     }
 
+    /// The number of tensors.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The tensor number `index` of the declaration.
     ///
     /// # Panics

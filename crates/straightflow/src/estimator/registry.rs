@@ -263,6 +263,22 @@ impl Entry {
         }
         Ok(())
     }
+
+    /// Checks how many random numbers a variable takes.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many.
+    pub(super) fn need_noise(&self, needed: f64, limit: usize) -> Result<()> {
+        if needed > limit as f64 {
+            return Err(Error::TooMuchNoise {
+                estimator: self.id,
+                needed,
+                limit,
+            });
+        }
+        Ok(())
+    }
 }
 
 fn defaults<C: EstimatorConfig>() -> Value {

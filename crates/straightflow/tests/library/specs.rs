@@ -84,7 +84,7 @@ fn error(text: &str) -> String {
 fn mistakes_are_named() {
     assert_eq!(
         error("straight-trough"),
-        "there is no estimator `straight-trough`; did you mean straight-through?"
+        "there is no estimator `straight-trough`; did you mean straight-through, straight-through-gumbel?"
     );
     assert_eq!(
         error("straight-through:sample=3"),
