@@ -1,8 +1,10 @@
 //! Test problems of one variable whose every answer is known: a family, its parameters and a cost
 //! with its derivative, as scalar functions and as tensor code.
 
+use std::fmt;
+
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use straightflow::distribution::{Family, Law};
+use straightflow::distribution::{Family, FamilyKind, Law};
 
 /// A cost of one variable: a count, a bit, or a one-hot vector of length `k`.
 ///
@@ -77,6 +79,11 @@ impl TestObjective {
 
     /// The cost `[n, batch]` of samples `[n, batch, d, k]`: the sum over the `d` variables.
     pub fn cost(&self, z: Tensor<4>) -> Tensor<2> {
+        self.terms(z).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
+    }
+
+    /// The cost of each variable, `[n, batch, d, 1]`.
+    pub fn terms(&self, z: Tensor<4>) -> Tensor<4> {
         let k = z.dims()[3];
         let s = if k == 1 {
             z
@@ -86,7 +93,7 @@ impl TestObjective {
             let scores = Tensor::<4>::from_data(scores, (&z.device().inner(), z.dtype()));
             (z * scores).sum_dim(3)
         };
-        (self.tensor)(s).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
+        (self.tensor)(s)
     }
 }
 
@@ -110,6 +117,60 @@ pub struct Problem {
     pub natural: Vec<f64>,
     /// The cost.
     pub objective: TestObjective,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            family,
+            natural,
+            objective,
+        } = self;
+        write!(f, "{family:?} {natural:?}, {}", objective.name)
+    }
+}
+
+/// For each family a moderate and an extreme parameter, each with every objective.
+///
+/// Extreme means a rare value, not an underflow: at the other end of the range the saturating
+/// objective has no gradient left that a factor of two could be seen on. Bernoulli parameters lie on
+/// both sides of 1/2, because estimators that treat the rarer value apart have a branch there.
+pub fn problems(kind: FamilyKind) -> Vec<Problem> {
+    let parameters: Vec<(Family, Vec<f64>)> = match kind {
+        FamilyKind::Bernoulli => [-0.6, 1.4, 3.5]
+            .map(|logit| (Family::Bernoulli, vec![logit]))
+            .to_vec(),
+        FamilyKind::Categorical => vec![
+            (Family::Categorical, vec![0.3, -0.5, 0.8]),
+            (Family::Categorical, vec![-2.0, 0.4, 1.9]),
+        ],
+        FamilyKind::Poisson => vec![
+            (Family::Poisson, vec![1.5f64.ln()]),
+            (Family::Poisson, vec![0.06f64.ln()]),
+        ],
+        FamilyKind::Binomial => vec![
+            (Family::Binomial { trials: 4 }, vec![0.4]),
+            (Family::Binomial { trials: 3 }, vec![-3.2]),
+        ],
+        FamilyKind::NegativeBinomial => vec![
+            (
+                Family::NegativeBinomial { dispersion: 2.5 },
+                vec![1.2f64.ln()],
+            ),
+            (
+                Family::NegativeBinomial { dispersion: 0.7 },
+                vec![0.08f64.ln()],
+            ),
+        ],
+    };
+    let with_objectives = |(family, natural): (Family, Vec<f64>)| {
+        OBJECTIVES.iter().map(move |objective| Problem {
+            family,
+            natural: natural.clone(),
+            objective: *objective,
+        })
+    };
+    parameters.into_iter().flat_map(with_objectives).collect()
 }
 
 impl Problem {
@@ -158,11 +219,22 @@ impl Problem {
         vec![law.expect("every other family is ordered").score(z[0])]
     }
 
+    /// The expectation of the cost.
+    pub fn expected_cost(&self) -> f64 {
+        let terms = self.states().into_iter();
+        terms.map(|(z, p)| p * self.objective.value_at(&z)).sum()
+    }
+
     /// The law with a batch of `batch` equal elements, in double precision.
     pub fn law(&self, batch: usize) -> Law {
+        self.law_of(batch, DType::F64)
+    }
+
+    /// As [`law`](Self::law), with numbers of a type.
+    pub fn law_of(&self, batch: usize, dtype: DType) -> Law {
         let k = self.natural.len();
         let natural = TensorData::new(self.natural.repeat(batch), [batch, 1, k]);
-        let natural = Tensor::from_data(natural, (&Device::flex(), DType::F64));
+        let natural = Tensor::from_data(natural, (&Device::flex(), dtype));
         Law::new(self.family, natural).expect("a valid problem")
     }
 }

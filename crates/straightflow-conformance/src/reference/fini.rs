@@ -1,33 +1,28 @@
-//! `E w(z) f'(z)` with the weights as powers of the sample, as they were published.
+//! Polynomial weights that make the estimate exact on polynomials up to a degree, the order.
 
 use serde_json::Value;
 use straightflow::distribution::Family;
 
+use super::second_order_st;
 use crate::problem::Problem;
 
+/// Order 2 is the trapezoid rule in every family; orders 3 and 4 are for log-rates.
 pub fn expected(config: &Value, problem: &Problem) -> Vec<f64> {
-    let order = config["order"].as_u64().expect("a recorded order");
-    let x = problem.natural[0];
-    let p = 1.0 / (1.0 + (-x).exp());
-    let m = x.exp();
-    let weight = |z: f64| match (problem.family, order) {
-        (Family::Bernoulli, _) => 0.5 * p + 0.5 * (1.0 - 2.0 * p) * z,
-        (Family::Binomial { trials }, _) => 0.5 * f64::from(trials) * p + 0.5 * (1.0 - 2.0 * p) * z,
-        (Family::NegativeBinomial { dispersion: r }, _) => {
-            let share = m / (r + m);
-            0.5 * r * share + 0.5 * (1.0 + share) * z
-        }
-        (_, 2) => 0.5 * (z + m),
-        (_, 3) => (5.0 * m + (8.0 + 1.0 / m) * z - z * z / m) / 12.0,
+    let order = config["order"].as_u64().unwrap_or(2);
+    if order == 2 || problem.family != Family::Poisson {
+        return second_order_st::expected(config, problem);
+    }
+    let rate = problem.natural[0].exp();
+    let weight = |z: f64| match order {
+        3 => 5.0 * rate / 12.0 + (8.0 * rate + 1.0) * z / (12.0 * rate) - z * z / (12.0 * rate),
         _ => {
-            let linear = (19.0 * m * m + 5.0 * m + 2.0) * z;
-            let square = (5.0 * m + 3.0) * z * z;
-            3.0 * m / 8.0 + (linear - square + z.powi(3)) / (24.0 * m * m)
+            let square = rate * rate;
+            3.0 * rate / 8.0 + (19.0 * square + 5.0 * rate + 2.0) * z / (24.0 * square)
+                - (5.0 * rate + 3.0) * z * z / (24.0 * square)
+                + z.powi(3) / (24.0 * square)
         }
     };
-    let states = problem.states();
-    let terms = states
-        .iter()
-        .map(|(z, p)| p * weight(z[0]) * problem.objective.gradient_at(z)[0]);
-    vec![terms.sum()]
+    let terms = problem.states().into_iter();
+    let sum = terms.map(|(z, p)| p * weight(z[0]) * (problem.objective.slope)(z[0]));
+    vec![sum.sum()]
 }

@@ -5,16 +5,23 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 
+mod bound;
 mod exponential_arrival;
 mod fini;
 mod gapped_straight_through;
 mod gumbel_rao;
 mod gumbel_softmax;
+mod pwgf;
 mod quadrature;
 mod reinmax;
+mod second_order_st;
 mod straight_through;
 mod straight_through_gumbel;
 mod truncated_gumbel;
+mod variance;
+
+pub use bound::bound_gradient;
+pub use variance::variance;
 
 /// The expectation of a biased estimator's gradient by the natural parameters, for a recorded
 /// configuration; `None` if there is no reference for the id.
@@ -24,6 +31,8 @@ mod truncated_gumbel;
 pub fn expected(id: &str, config: &Value, problem: &Problem) -> Option<Vec<f64>> {
     let reference = match id {
         "fini" => fini::expected,
+        "pwgf" => return pwgf::expected(config, problem),
+        "second-order-st" => second_order_st::expected,
         "straight-through" => straight_through::expected,
         "gumbel-softmax" => gumbel_softmax::expected,
         "straight-through-gumbel" => straight_through_gumbel::expected,
@@ -36,11 +45,51 @@ pub fn expected(id: &str, config: &Value, problem: &Problem) -> Option<Vec<f64>>
     Some(reference(config, problem))
 }
 
-/// As [`expected`], where only a scalar Monte Carlo with a fixed seed can tell: the expectation and
-/// its standard error.
-pub fn sampled(id: &str, config: &Value, problem: &Problem) -> Option<(Vec<f64>, Vec<f64>)> {
-    match id {
-        "truncated-gumbel" => Some(truncated_gumbel::expected(config, problem)),
-        _ => None,
+/// An expectation and its standard error.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// The expectation of each coordinate.
+    pub mean: Vec<f64>,
+    /// Its standard error; zero unless the reference itself is a Monte Carlo.
+    pub error: Vec<f64>,
+}
+
+impl Expected {
+    /// An expectation that is known.
+    pub fn exact(mean: Vec<f64>) -> Self {
+        let error = vec![0.0; mean.len()];
+        Self { mean, error }
     }
+}
+
+/// A scalar Monte Carlo with a fixed seed: expectation and standard error.
+type Sampled = fn(&Value, &Problem) -> (Vec<f64>, Vec<f64>);
+
+/// References for which no quadrature is in reach, because the noise has too many dimensions.
+const SAMPLED: &[(&str, Sampled)] = &[("truncated-gumbel", truncated_gumbel::expected)];
+
+/// As [`expected`], where only a scalar Monte Carlo can tell.
+pub fn sampled(id: &str, config: &Value, problem: &Problem) -> Option<Expected> {
+    let (_, reference) = SAMPLED.iter().find(|(known, _)| *known == id)?;
+    let (mean, error) = reference(config, problem);
+    Some(Expected { mean, error })
+}
+
+/// Biased estimators whose samples are hard, whose gradient is linear in the cost, and whose weight
+/// for a variable depends on the noise of that variable only. What one variable tells about them
+/// holds for a product of costs (see [`crate::product`]).
+const FACTORISES: &[&str] = &[
+    "fini",
+    "gapped-straight-through",
+    "gumbel-rao",
+    "reinmax",
+    "second-order-st",
+    "straight-through",
+    "straight-through-gumbel",
+];
+
+/// Whether [`expected`] of the factors gives the expectation for a product of costs.
+pub fn factorises(id: &str, config: &Value) -> bool {
+    // A step of finite size is not linear in the cost.
+    FACTORISES.contains(&id) || (id == "pwgf" && config["step"] == "limit")
 }

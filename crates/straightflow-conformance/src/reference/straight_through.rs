@@ -6,13 +6,18 @@ use straightflow::distribution::Family;
 use crate::problem::{Problem, softmax};
 
 pub fn expected(_config: &Value, problem: &Problem) -> Vec<f64> {
-    let k = problem.natural.len();
-    let mut mean_slope = vec![0.0; k];
+    let mut sum = vec![0.0; problem.natural.len()];
     for (z, p) in problem.states() {
-        for (sum, slope) in mean_slope.iter_mut().zip(problem.objective.gradient_at(&z)) {
-            *sum += p * slope;
+        for (sum, term) in sum.iter_mut().zip(term(problem, &z)) {
+            *sum += p * term;
         }
     }
+    sum
+}
+
+/// `J^T f'(z)`: what one draw contributes.
+pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
+    let slope = problem.objective.gradient_at(z);
     let x = problem.natural[0];
     let factor = match problem.family {
         Family::Bernoulli => x.exp() / (1.0 + x.exp()).powi(2),
@@ -20,13 +25,9 @@ pub fn expected(_config: &Value, problem: &Problem) -> Vec<f64> {
         Family::Poisson | Family::NegativeBinomial { .. } => x.exp(),
         Family::Categorical => {
             let p = softmax(&problem.natural);
-            let along: f64 = p.iter().zip(&mean_slope).map(|(p, s)| p * s).sum();
-            return p
-                .iter()
-                .zip(&mean_slope)
-                .map(|(p, s)| p * (s - along))
-                .collect();
+            let along: f64 = p.iter().zip(&slope).map(|(p, s)| p * s).sum();
+            return p.iter().zip(&slope).map(|(p, s)| p * (s - along)).collect();
         }
     };
-    vec![factor * mean_slope[0]]
+    vec![factor * slope[0]]
 }

@@ -8,7 +8,7 @@ use straightflow::distribution::Family;
 use super::quadrature::temperature;
 use crate::problem::{Problem, softmax};
 
-const DRAWS: usize = 200_000;
+const DRAWS: usize = 400_000;
 
 /// The expectation and its standard error. The window is that of the law, whose tails define it;
 /// probabilities and scores are computed here.

@@ -1,0 +1,214 @@
+//! Gradients of a subject by the natural parameters, from a key or from given noise, whatever the
+//! kind of its objective.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use straightflow::distribution::{Distribution, Law};
+use straightflow::estimator::{
+    Entry, Estimate, Estimator, EstimatorExt, Noise, NoiseSpec, Outcome, Price, StateShape,
+};
+use straightflow::objective::{CountedObjective, ObjectiveKind};
+use straightflow::{Key, Result};
+
+/// A law in its canonical form as a distribution, so that one check serves every family.
+#[derive(Clone, Debug)]
+pub struct Canonical(Law);
+
+impl Distribution for Canonical {
+    type Parameters = Tensor<3>;
+    type Samples = Tensor<4>;
+
+    fn law(&self) -> &Law {
+        &self.0
+    }
+
+    fn from_law(law: Law) -> Self {
+        Self(law)
+    }
+}
+
+/// A cost of canonical samples `[n, batch, d, k]`.
+pub type Cost<'a> = &'a dyn Fn(Tensor<4>) -> Tensor<2>;
+
+/// An estimate of the objective that the estimator takes.
+///
+/// # Errors
+///
+/// As [`EstimatorExt::estimate`].
+pub fn estimate(
+    estimator: &dyn Estimator,
+    key: Key,
+    q: &Canonical,
+    cost: Cost<'_>,
+) -> Result<Estimate<Canonical>> {
+    let bound = bound(estimator, q.law())?;
+    let estimator = bound.as_deref().unwrap_or(estimator);
+    match estimator.entry().objective {
+        ObjectiveKind::Expectation => estimator.estimate(key, q, |z, _| cost(z)),
+        ObjectiveKind::Bound => estimator.estimate_bound(key, q, |z, _| cost(z)),
+    }
+}
+
+/// The gradient of each batch element by its natural parameters `[batch, d, k]`, in row-major order.
+///
+/// # Errors
+///
+/// As [`estimate`].
+pub fn gradient(
+    estimator: &dyn Estimator,
+    key: Key,
+    law: &Law,
+    cost: Cost<'_>,
+) -> Result<Vec<f64>> {
+    let leaf = Canonical::from_law(law.leaf());
+    let estimate = estimate(estimator, key, &leaf, cost)?;
+    Ok(natural_gradient(&leaf, &estimate.surrogate))
+}
+
+/// Random numbers and samples of one call: with the intermediate results of an estimate they are
+/// some hundred megabytes.
+const NUMBERS: usize = 1_000_000;
+
+/// How many batch elements like the one of a law fit into one call.
+pub fn elements_per_call(estimator: &dyn Estimator, law: &Law) -> usize {
+    let n = estimator.samples();
+    let specs = estimator.noise(law, n);
+    let noise: usize = specs
+        .iter()
+        .map(|spec| spec.shape.iter().product::<usize>())
+        .sum();
+    let [_, d, k] = law.dims();
+    let samples = estimator.price(law, n).evaluations * d * k;
+    (NUMBERS / (noise + samples).max(1)).clamp(1, 40_000)
+}
+
+/// The gradients of `count` equal batch elements, in several calls if need be: each call has the
+/// child of the key that its first element numbers.
+///
+/// # Errors
+///
+/// As [`gradient`].
+pub fn replicate(
+    make: impl Fn() -> Box<dyn Estimator>,
+    key: Key,
+    count: usize,
+    law: impl Fn(usize) -> Law,
+    cost: Cost<'_>,
+) -> Result<Vec<f64>> {
+    let most = elements_per_call(make().as_ref(), &law(1));
+    let mut gradients = Vec::new();
+    let mut done = 0;
+    while done < count {
+        let batch = most.min(count - done);
+        let part = gradient(make().as_ref(), key.child(done as u64), &law(batch), cost)?;
+        gradients.extend(part);
+        done += batch;
+    }
+    Ok(gradients)
+}
+
+/// As [`gradient`], with the noise passed in.
+///
+/// # Errors
+///
+/// As [`gradient`], and if the noise is not of the declared shape.
+pub fn gradient_from_noise(
+    estimator: &dyn Estimator,
+    noise: Vec<Tensor<4>>,
+    law: &Law,
+    cost: Cost<'_>,
+) -> Result<Vec<f64>> {
+    let noise = Noise::given(noise, &estimator.noise(law, estimator.samples()))?;
+    let bound = bound(estimator, law)?;
+    let estimator = bound.as_deref().unwrap_or(estimator);
+    let replay = Replay { estimator, noise };
+    // The key is not used: nothing is left to draw.
+    gradient(&replay, Key::new(0), law, cost)
+}
+
+/// The estimator with new state of its own, if it has any, and without a conditioning input.
+fn bound(estimator: &dyn Estimator, law: &Law) -> Result<Option<Box<dyn Estimator>>> {
+    let shape = StateShape::of(law, 0);
+    let device = Device::flex().autodiff();
+    let state = estimator.init_state(Key::new(7), shape, &device);
+    state.map(|state| estimator.bind(&state, None)).transpose()
+}
+
+/// The surrogate is a mean over the batch; times its size, the gradient is that of each element.
+pub fn natural_gradient(leaf: &Canonical, surrogate: &Tensor<1>) -> Vec<f64> {
+    let natural = leaf.law().natural();
+    let batch = natural.dims()[0] as f64;
+    let gradient = surrogate
+        .is_tracked()
+        .then(|| natural.grad(&surrogate.backward()))
+        .flatten();
+    match gradient {
+        Some(gradient) => to_vec(gradient * batch),
+        None => vec![0.0; natural.shape().num_elements()],
+    }
+}
+
+/// An estimator whose noise is fixed, so that every way of calling it replays that noise.
+#[derive(Debug)]
+struct Replay<'a> {
+    estimator: &'a dyn Estimator,
+    noise: Noise,
+}
+
+impl Estimator for Replay<'_> {
+    fn entry(&self) -> &'static Entry {
+        self.estimator.entry()
+    }
+
+    fn config(&self) -> serde_json::Value {
+        self.estimator.config()
+    }
+
+    fn samples(&self) -> usize {
+        self.estimator.samples()
+    }
+
+    fn least_samples(&self) -> usize {
+        self.estimator.least_samples()
+    }
+
+    fn check(&self, law: &Law, n: usize) -> Result<()> {
+        self.estimator.check(law, n)
+    }
+
+    fn noise(&self, _law: &Law, _n: usize) -> Vec<NoiseSpec> {
+        Vec::new()
+    }
+
+    fn price(&self, law: &Law, n: usize) -> Price {
+        self.estimator.price(law, n)
+    }
+
+    fn outcome(&self, _: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        self.estimator.outcome(&self.noise, law, objective)
+    }
+}
+
+/// A constant tensor.
+pub fn tensor<const D: usize>(values: Vec<f64>, shape: [usize; D], dtype: DType) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values, shape), (&Device::flex(), dtype))
+}
+
+/// The values of a tensor as `f64`, whatever its type and tape.
+pub fn to_vec<const D: usize>(x: Tensor<D>) -> Vec<f64> {
+    x.inner()
+        .into_data_dtype(DType::F64)
+        .try_into_vec()
+        .expect("the data was converted to f64")
+}
+
+/// The largest difference of two vectors, relative to the larger of 1 and the largest entry of
+/// `want`. Infinite if a number is not finite.
+pub fn error(got: &[f64], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len(), "gradients of one problem");
+    if got.iter().chain(want).any(|x| !x.is_finite()) {
+        return f64::INFINITY;
+    }
+    let size = want.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+    let gaps = got.iter().zip(want).map(|(a, b)| (a - b).abs());
+    gaps.fold(0.0, f64::max) / size
+}

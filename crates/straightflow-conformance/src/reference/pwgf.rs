@@ -1,0 +1,173 @@
+//! The projected flow with a Gaussian kernel, by brute-force sums over the whole support.
+//!
+//! With `r(y) = sum_x w(x) [K(x + 1 - y) - K(x - y)]` and `c = r'`, the gradient by the mean is
+//! `E 2 [r(z) - r(z - eps f'(z))]` before it is divided by the gain, and `E c(z) f'(z)` in the limit
+//! of small steps. The control variate has mean zero, so it does not change the expectation.
+
+use serde_json::Value;
+use straightflow::distribution::Family;
+
+use crate::problem::{Problem, softmax};
+
+/// `None` for options that have no scalar counterpart here: other kernels, the Wasserstein
+/// projection, the per-coordinate form of one-hot vectors, and relative steps.
+pub fn expected(config: &Value, problem: &Problem) -> Option<Vec<f64>> {
+    let mut sum = vec![0.0; problem.natural.len()];
+    for (z, p) in problem.states() {
+        for (sum, term) in sum.iter_mut().zip(term(config, problem, &z)?) {
+            *sum += p * term;
+        }
+    }
+    Some(sum)
+}
+
+/// The contribution of one draw, by the natural parameters.
+pub fn term(config: &Value, problem: &Problem, z: &[f64]) -> Option<Vec<f64>> {
+    if config["kernel"] != "rbf" || config["projection"] != "mmd" {
+        return None;
+    }
+    let step = step(config["step"].as_str()?)?;
+    match problem.family {
+        Family::Categorical if config["categorical"] == "one-hot" => {
+            one_hot(config, problem, z, step)
+        }
+        Family::Categorical => None,
+        _ => ordered(config, problem, z[0], step).map(|term| vec![term]),
+    }
+}
+
+/// `Some(None)` for an infinitely small step.
+fn step(text: &str) -> Option<Option<f64>> {
+    if text == "limit" {
+        return Some(None);
+    }
+    let size = text.strip_prefix("fixed(")?.strip_suffix(')')?;
+    size.parse().ok().map(Some)
+}
+
+/// A number, or a number of standard deviations with a floor.
+fn bandwidth(config: &Value, deviation: f64) -> Option<f64> {
+    let text = config["bandwidth"].as_str()?;
+    let Some((factor, floor)) = text.split_once("sd") else {
+        return text.parse().ok();
+    };
+    let floor = match floor.strip_prefix('>') {
+        Some(floor) => floor.parse().ok()?,
+        None => 1.0,
+    };
+    let factor: f64 = factor.parse().ok()?;
+    Some((factor * deviation).max(floor))
+}
+
+fn ordered(config: &Value, problem: &Problem, z: f64, step: Option<f64>) -> Option<f64> {
+    let x = problem.natural[0];
+    let p = 1.0 / (1.0 + (-x).exp());
+    // Variance, Jacobian of the mean, and the law w with dE g/dm = sum_x w(x) [g(x+1) - g(x)].
+    let (variance, jacobian, weight) = match problem.family {
+        Family::Bernoulli => (p * (1.0 - p), p * (1.0 - p), vec![1.0]),
+        Family::Binomial { trials } => {
+            let variance = f64::from(trials) * p * (1.0 - p);
+            (variance, variance, binomial(trials - 1, p))
+        }
+        Family::Poisson => (x.exp(), x.exp(), poisson(x.exp())),
+        Family::NegativeBinomial { dispersion: r } => {
+            let mean = x.exp();
+            let success = mean / (r + mean);
+            let weight = negative_binomial(r + 1.0, success);
+            (mean + mean * mean / r, mean, weight)
+        }
+        Family::Categorical => return None,
+    };
+    let h = bandwidth(config, variance.sqrt())?;
+    let kernel = |d: f64| (-0.5 * d * d / (h * h)).exp();
+    let sum = |term: &dyn Fn(f64) -> f64| -> f64 {
+        let terms = weight.iter().enumerate();
+        terms.map(|(x, w)| w * term(x as f64)).sum()
+    };
+    let r = |y: f64| sum(&|x| kernel(x + 1.0 - y) - kernel(x - y));
+    // d/dy K(x - y) = (x - y) K(x - y) / h^2.
+    let lean = |d: f64| d * kernel(d) / (h * h);
+    let c = |y: f64| sum(&|x| lean(x + 1.0 - y) - lean(x - y));
+    let gain = || -> Option<f64> {
+        match config["gain"].as_str()? {
+            "linear" => {
+                let states = problem.states();
+                Some(states.iter().map(|(z, p)| p * c(z[0])).sum())
+            }
+            // The squared length of the family's tangent in the geometry of the kernel.
+            "projection" => Some(sum(&|x| {
+                sum(&|y| 2.0 * kernel(x - y) - kernel(x + 1.0 - y) - kernel(x - 1.0 - y))
+            })),
+            _ => None,
+        }
+    };
+    let slope = (problem.objective.slope)(z);
+    let by_mean = match step {
+        None => c(z) * slope / gain()?,
+        Some(eps) => {
+            let moved = 2.0 * (r(z) - r(z - eps * slope));
+            match config["gain"].as_str()? {
+                "raw" => moved,
+                _ => moved / (2.0 * eps * gain()?),
+            }
+        }
+    };
+    Some(jacobian * by_mean)
+}
+
+/// One-hot vectors have no deviation: their bandwidth is the floor. Between two corners the kernel
+/// is `exp(-1 / h^2)`.
+fn one_hot(config: &Value, problem: &Problem, z: &[f64], step: Option<f64>) -> Option<Vec<f64>> {
+    let h = bandwidth(config, 0.0)?;
+    let corner = (-1.0 / (h * h)).exp();
+    let gain = match config["gain"].as_str()? {
+        "linear" => corner / (h * h),
+        "projection" => 1.0 - corner,
+        "raw" => 1.0,
+        _ => return None,
+    };
+    let slope = problem.objective.gradient_at(z);
+    let kernel = |i: usize, eps: f64| {
+        let gap = |j: usize| z[j] - eps * slope[j] - f64::from(u8::from(i == j));
+        let square: f64 = (0..z.len()).map(|j| gap(j).powi(2)).sum();
+        (-0.5 * square / (h * h)).exp()
+    };
+    let by_p = |i: usize| match step {
+        // d/d eps of the kernel at the corner i, up to what the softmax removes.
+        None => corner / (h * h) * slope[i] / gain,
+        Some(eps) if config["gain"] == "raw" => 2.0 * (kernel(i, 0.0) - kernel(i, eps)),
+        Some(eps) => (kernel(i, 0.0) - kernel(i, eps)) / (eps * gain),
+    };
+    let by_p: Vec<f64> = (0..z.len()).map(by_p).collect();
+    let p = softmax(&problem.natural);
+    let along: f64 = p.iter().zip(&by_p).map(|(p, g)| p * g).sum();
+    Some(p.iter().zip(&by_p).map(|(p, g)| p * (g - along)).collect())
+}
+
+/// Probabilities by their ratios, until nothing is left.
+fn by_ratio(first: f64, ratio: impl Fn(f64) -> f64) -> Vec<f64> {
+    let mut weights = vec![first];
+    for x in 0..2_000 {
+        let last = weights[x];
+        let next = last * ratio(x as f64);
+        if next == 0.0 || (next < last && next < 1e-25) {
+            break;
+        }
+        weights.push(next);
+    }
+    weights
+}
+
+fn poisson(rate: f64) -> Vec<f64> {
+    by_ratio((-rate).exp(), |x| rate / (x + 1.0))
+}
+
+fn binomial(trials: u32, p: f64) -> Vec<f64> {
+    let n = f64::from(trials);
+    by_ratio((1.0 - p).powf(n), |x| (n - x) / (x + 1.0) * p / (1.0 - p))
+}
+
+/// `P(x) = C(x + r - 1, x) success^x (1 - success)^r`.
+fn negative_binomial(r: f64, success: f64) -> Vec<f64> {
+    by_ratio((1.0 - success).powf(r), |x| (x + r) / (x + 1.0) * success)
+}

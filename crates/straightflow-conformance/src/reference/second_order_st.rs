@@ -1,0 +1,47 @@
+//! The trapezoid weights times the slope of the cost, summed over the states. A leave-one-out
+//! baseline multiplies a factor of mean zero, so it does not change the expectation.
+
+use serde_json::Value;
+use straightflow::distribution::Family;
+
+use crate::problem::{Problem, softmax};
+
+pub fn expected(_config: &Value, problem: &Problem) -> Vec<f64> {
+    let mut sum = vec![0.0; problem.natural.len()];
+    for (z, p) in problem.states() {
+        for (sum, term) in sum.iter_mut().zip(term(problem, &z)) {
+            *sum += p * term;
+        }
+    }
+    sum
+}
+
+/// `v(z) f'(z)` by the natural parameter. In the mean parametrisation the weight is
+/// `(w(z) + w(z - 1)) / (2 q(z))`, the trapezoid rule on the two steps next to `z`.
+pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
+    let slope = problem.objective.gradient_at(z);
+    let x = problem.natural[0];
+    let p = 1.0 / (1.0 + (-x).exp());
+    let weight = match problem.family {
+        Family::Bernoulli => 0.5 * if z[0] == 1.0 { 1.0 - p } else { p },
+        Family::Binomial { trials } => 0.5 * (p * (f64::from(trials) - z[0]) + (1.0 - p) * z[0]),
+        Family::Poisson => 0.5 * (z[0] + x.exp()),
+        Family::NegativeBinomial { dispersion: r } => {
+            let mean = x.exp();
+            0.5 * (mean / (r + mean) * (z[0] + r) + z[0])
+        }
+        Family::Categorical => {
+            // Half of the step from the mean to the drawn corner, half of those from it to the
+            // other corners.
+            let p = softmax(&problem.natural);
+            let drawn = z.iter().position(|x| *x == 1.0).expect("a one-hot vector");
+            let mean: f64 = p.iter().zip(&slope).map(|(p, s)| p * s).sum();
+            let term = |i: usize| {
+                let chosen = if i == drawn { slope[i] - mean } else { 0.0 };
+                0.5 * (chosen + p[i] * (slope[i] - slope[drawn]))
+            };
+            return (0..z.len()).map(term).collect();
+        }
+    };
+    vec![weight * slope[0]]
+}
