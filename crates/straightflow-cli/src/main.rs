@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Gradients through discrete random variables: list, compare and reproduce estimators.
+/// Gradients through discrete random variables: the estimators and what they promise.
 #[derive(Parser)]
 #[command(version, about, arg_required_else_help = true)]
 struct Cli {

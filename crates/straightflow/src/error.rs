@@ -171,6 +171,15 @@ pub enum Error {
         got: usize,
     },
 
+    /// Samples of another shape than their distribution has.
+    #[error("the samples have shape {got:?} in canonical form, expected {expected:?}")]
+    SampleShape {
+        /// `[n, batch, d, k]`.
+        expected: [usize; 4],
+        /// The given shape.
+        got: [usize; 4],
+    },
+
     /// A cost of the wrong shape.
     #[error(
         "the cost must have shape {expected:?} (one number for each draw and batch element), got {got:?}"

@@ -10,6 +10,7 @@ use burn::tensor::Tensor;
 
 use crate::distribution::{Canonical, Distribution, FamilyKind, Law};
 use crate::error::{Error, Result};
+use crate::objective::check_cost;
 use crate::ops::from_host;
 
 /// States that are evaluated in one call of the cost.
@@ -64,7 +65,8 @@ impl Exact {
     ///
     /// # Errors
     ///
-    /// If there are more states than the limit, or a parameter is not finite.
+    /// If there are more states than the limit, a parameter or the cost is not finite, or the cost
+    /// has the wrong shape.
     pub fn expectation<D: Distribution>(
         &self,
         q: &D,
@@ -76,7 +78,9 @@ impl Exact {
         for chunk in grid.chunks() {
             let z = grid.states(chunk, law);
             let probability = law.log_prob(z.clone()).exp();
-            let part = (probability * cost(D::Samples::from_canonical(z), q)).sum_dim(0);
+            let shape = [z.dims()[0], law.dims()[0]];
+            let cost = check_cost(cost(D::Samples::from_canonical(z), q), shape)?;
+            let part = (probability * cost).sum_dim(0);
             let part = part.squeeze_dim(0);
             value = Some(match value {
                 Some(sum) => sum + part,
@@ -107,7 +111,8 @@ impl Exact {
             let law = q.law().leaf();
             let z = grid.states(chunk, &law);
             let leaf = D::from_law(law.clone());
-            let cost = cost(D::Samples::from_canonical(z.clone()), &leaf);
+            let shape = [z.dims()[0], law.dims()[0]];
+            let cost = check_cost(cost(D::Samples::from_canonical(z.clone()), &leaf), shape)?;
             let total = (law.log_prob(z).exp() * cost).sum();
             if let Some(part) = law.natural().grad(&total.backward()) {
                 gradient = gradient + part;

@@ -66,7 +66,7 @@ pub mod prelude {
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
         Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec, State,
-        StateShape,
+        StateShape, Temperature,
     };
     pub use crate::exact::Exact;
     pub use crate::objective::Objective;

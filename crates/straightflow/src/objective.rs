@@ -155,6 +155,18 @@ impl<'a> CountedObjective<'a> {
         self.checked(z, law, |z| self.objective.cost(z, law))
     }
 
+    /// The cost `[n, batch]` of constant samples as a constant: the model's own parameters are left
+    /// out.
+    ///
+    /// # Errors
+    ///
+    /// As [`evaluate`](Self::evaluate).
+    pub fn value(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
+        let law = law.constant();
+        let cost = self.checked(z, &law, |z| self.objective.frozen_cost(z, &law))?;
+        Ok(cost.inner())
+    }
+
     /// The cost `[n, batch]` and its gradient `[n, batch, d, k]` at constant samples, both as
     /// constants.
     ///
@@ -183,23 +195,28 @@ impl<'a> CountedObjective<'a> {
         self.counts
             .evaluations
             .fetch_add(expected[0], Ordering::Relaxed);
-        let cost = cost(z);
-        if cost.dims() != expected {
-            return Err(Error::CostShape {
-                expected,
-                got: cost.dims(),
-            });
-        }
-        if let Some((index, value)) = first_non_finite(&cost) {
-            return Err(Error::NonFiniteCost {
-                draw: index / expected[1],
-                element: index % expected[1],
-                value,
-            });
-        }
+        let cost = check_cost(cost(z), expected)?;
         let probe = Arc::new(Probe(self.counts.gradients.clone()));
         Ok(custom_grad(cost.clone(), cost.inner(), probe))
     }
+}
+
+/// Lets a cost through that has the shape `[n, batch]` and is finite.
+pub(crate) fn check_cost(cost: Tensor<2>, expected: [usize; 2]) -> Result<Tensor<2>> {
+    if cost.dims() != expected {
+        return Err(Error::CostShape {
+            expected,
+            got: cost.dims(),
+        });
+    }
+    if let Some((index, value)) = first_non_finite(&cost) {
+        return Err(Error::NonFiniteCost {
+            draw: index / expected[1],
+            element: index % expected[1],
+            value,
+        });
+    }
+    Ok(cost)
 }
 
 /// An identity whose backward pass counts.

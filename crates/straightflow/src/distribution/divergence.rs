@@ -110,7 +110,7 @@ fn divergence(family: Family, p: f64, q: f64) -> Divergence {
         Family::Poisson => {
             let (a, b) = (p.exp(), q.exp());
             Divergence {
-                value: deviance(a, b),
+                value: if a == 0.0 { b } else { deviance(a, b) },
                 first: a * (p - q),
                 second: b - a,
             }

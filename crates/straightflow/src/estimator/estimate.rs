@@ -10,6 +10,7 @@ use super::pathwise::Pathwise;
 use super::registry::{Entry, Price};
 use super::spec::Spec;
 use super::state::{State, StateShape};
+use super::temperature::Temperature;
 use crate::Key;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
@@ -67,6 +68,21 @@ pub trait Estimator: Debug + Send + Sync {
         Err(Error::NoState {
             estimator: self.entry().id,
         })
+    }
+
+    /// The estimator of a training step: the same, with a scheduled temperature advanced to that
+    /// step. State is bound afterwards.
+    ///
+    /// # Errors
+    ///
+    /// None for an estimator that was built from a valid configuration.
+    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
+        let mut config = self.config();
+        let scheduled = config.get("temperature").and_then(|text| text.as_str());
+        if let Some(temperature) = scheduled.and_then(|text| text.parse::<Temperature>().ok()) {
+            config["temperature"] = temperature.at(step).to_string().into();
+        }
+        self.entry().build(config)
     }
 
     /// The specification that builds this estimator again.

@@ -175,17 +175,19 @@ struct FiniRule {
 
 impl Rule for FiniRule {
     fn backward(&self, natural: Tensor<3>, z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
+        // The falling factorials of 0 and 1 are zero; a rate that underflows must not make them NaN.
         let rate = natural.clone().exp().unsqueeze::<4>();
+        let divisor = rate.clone().clamp_min(f64::from(f32::MIN_POSITIVE));
         let twice = || z.clone() * (z.clone() - 1.0);
         let each = match self.order {
             3 => {
-                let weight = rate.clone() * 5.0 + z.clone() * 8.0 - twice() / rate;
+                let weight = rate.clone() * 5.0 + z.clone() * 8.0 - twice() / divisor;
                 weight * dz / 12.0
             }
             4 => {
-                let thrice = twice() * (z.clone() - 2.0) / rate.clone() / rate.clone();
+                let thrice = twice() * (z.clone() - 2.0) / divisor.clone() / divisor.clone();
                 let weight =
-                    rate.clone() * 9.0 + z.clone() * 19.0 - twice() * 5.0 / rate + thrice;
+                    rate.clone() * 9.0 + z.clone() * 19.0 - twice() * 5.0 / divisor + thrice;
                 weight * dz / 24.0
             }
             _ => weighted(&Law::unchecked(self.family, natural), z, dz),

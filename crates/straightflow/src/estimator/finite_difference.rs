@@ -134,7 +134,7 @@ impl Estimator for FiniteDifference {
             .map(|(j, to)| replace(&z, j, to))
             .collect();
         let count = moves.len();
-        let moved = objective.evaluate(Tensor::cat(points, 0), &fixed)?.inner();
+        let moved = objective.value(Tensor::cat(points, 0), &fixed)?;
         let moved = moved.reshape([d, count, n, batch]);
         let at = |m: usize| moved.clone().narrow(1, m, 1).reshape([d, n, batch]).permute([1, 2, 0]);
 

@@ -17,9 +17,9 @@ use crate::error::Result;
 use crate::kernel::{Bandwidth, KernelFamily};
 use crate::objective::{CountedObjective, ObjectiveKind};
 use crate::ops::custom_grad;
-use crate::projection::GainTable;
+use crate::projection::{GainTable, Wasserstein};
 use rule::PwgfRule;
-pub use step::Step;
+pub use step::PwgfStep;
 
 pub(super) static ENTRY: Entry = Entry::new::<PwgfConfig>(About {
     id: "pwgf",
@@ -66,7 +66,8 @@ pub(super) static ENTRY: Entry = Entry::new::<PwgfConfig>(About {
     ],
     presets: &[Preset {
         name: "paper",
-        about: "the raw gradient of the paper, with its control variate",
+        about: "our reading of the paper, which states neither step nor bandwidth: the raw gradient \
+                with the control variate of its section 2.1",
         options: &[
             ("bandwidth", "1sd"),
             ("gain", "raw"),
@@ -78,7 +79,7 @@ pub(super) static ENTRY: Entry = Entry::new::<PwgfConfig>(About {
 /// By which discrepancy the moved samples are projected onto the family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Projection {
+pub enum PwgfProjection {
     /// The squared maximum mean discrepancy, the paper's estimator.
     #[default]
     Mmd,
@@ -91,7 +92,7 @@ pub enum Projection {
 /// By what the gradient `G` of the discrepancy is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Gain {
+pub enum PwgfGain {
     /// By `2 eps E[c]`: exact on linear costs as `eps` tends to 0.
     #[default]
     Linear,
@@ -104,7 +105,7 @@ pub enum Gain {
 /// How one-hot vectors are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CategoricalForm {
+pub enum PwgfCategorical {
     /// A kernel of the distance between vectors.
     #[default]
     OneHot,
@@ -119,21 +120,21 @@ pub struct PwgfConfig {
     /// The bandwidth of the kernel.
     pub bandwidth: Bandwidth,
     /// How one-hot vectors are compared.
-    pub categorical: CategoricalForm,
+    pub categorical: PwgfCategorical,
     /// Whether the gradient at the samples that did not move is subtracted.
     pub cv: bool,
     /// By what the gradient is divided.
-    pub gain: Gain,
+    pub gain: PwgfGain,
     /// The kernel.
     pub kernel: KernelFamily,
     /// The discrepancy.
-    pub projection: Projection,
+    pub projection: PwgfProjection,
     /// The reduction of the loss behind the drop-in; matters for a fixed step only.
     pub reduction: Reduction,
     /// The number of draws of one estimate.
     pub samples: usize,
     /// The step of the flow.
-    pub step: Step,
+    pub step: PwgfStep,
 }
 
 impl Default for PwgfConfig {
@@ -143,14 +144,14 @@ impl Default for PwgfConfig {
                 factor: 3.0,
                 floor: Bandwidth::FLOOR,
             },
-            categorical: CategoricalForm::OneHot,
+            categorical: PwgfCategorical::OneHot,
             cv: true,
-            gain: Gain::Linear,
+            gain: PwgfGain::Linear,
             kernel: KernelFamily::Rbf,
-            projection: Projection::Mmd,
+            projection: PwgfProjection::Mmd,
             reduction: Reduction::Mean,
             samples: 1,
-            step: Step::Limit,
+            step: PwgfStep::Limit,
         }
     }
 }
@@ -163,13 +164,21 @@ impl EstimatorConfig for PwgfConfig {
         self.step.check().map_err(|message| ENTRY.invalid(message))?;
         let refuse = |message: &str| Err(ENTRY.invalid(message));
         match (self.step, self.gain, self.cv, self.projection) {
-            (Step::Limit | Step::Relative(_), Gain::Raw, ..) => {
+            (PwgfStep::Limit | PwgfStep::Relative(_), PwgfGain::Raw, ..) => {
                 return refuse("`gain=raw` needs a fixed step: the raw gradient shrinks with the step");
             }
-            (Step::Limit, _, false, _) => {
+            (PwgfStep::Limit, _, false, _) => {
                 return refuse("`cv=off` needs a step of finite size: its noise grows as 1 / eps");
             }
-            (_, Gain::Projection, _, Projection::Wasserstein) => {
+            (PwgfStep::Relative(_) | PwgfStep::Fixed(_), PwgfGain::Linear | PwgfGain::Projection, _, PwgfProjection::Mmd)
+                if self.kernel.has_kink() =>
+            {
+                return refuse(
+                    "a kernel with a kink sees a sample leave its integer in either direction alike, \
+                     so its finite steps do not tend to a gradient: use `step=limit`, or `gain=raw`",
+                );
+            }
+            (_, PwgfGain::Projection, _, PwgfProjection::Wasserstein) => {
                 return refuse("the Wasserstein projection stalls, it has no `gain=projection`");
             }
             _ => {}
@@ -207,7 +216,8 @@ impl EstimatorConfig for PwgfConfig {
 ///
 /// **Step**. `limit` is linear and local. `relative(delta)` moves by `delta` bandwidths: $\varepsilon
 /// = \delta h / \mathrm{rms}(f')$ with the root mean square over the draws and coordinates of one
-/// batch element; it tends to the limit linearly in `delta`, and a gradient of zero gives zero.
+/// batch element; for a smooth kernel it tends to the limit
+/// linearly in `delta`; a gradient of zero gives zero.
 /// `fixed(eps)` multiplies the gradient of *one* draw's cost, so the rule has to know the factor
 /// that the loss puts on it: `estimate` averages over draws and batch; the drop-in is told by
 /// `reduction`. Large steps lose the signal, because kernels forget what is far away.
@@ -297,6 +307,17 @@ impl Estimator for Pwgf {
         Price {
             evaluations: n,
             gradients: n,
+        }
+    }
+
+    /// The exact coupling visits every value of a law's window.
+    fn accepts(&self, law: &Law) -> Result<()> {
+        match (self.config.projection, law.count_laws()) {
+            (PwgfProjection::Wasserstein, Some(laws)) => {
+                laws.iter().try_for_each(Wasserstein::accepts)?;
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 

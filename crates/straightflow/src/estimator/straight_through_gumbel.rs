@@ -73,8 +73,9 @@ impl EstimatorConfig for StraightThroughGumbelConfig {
 ///   Bernoulli variables, whether $y$ is above one half). So $z$ has the distribution's own law, and
 ///   the derivative is $J(y) / \tau$ with the Jacobian $J$ of a softmax.
 /// * **Requires** the gradient of the cost.
-/// * **Bias**: on every cost that is not constant, also on linear ones. As $\tau$ falls to 0,
-///   linear costs become exact, and others keep the bias that $\nabla f$ at the corners has.
+/// * **Bias**: on every cost that is not constant, also on linear ones. As $\tau$ falls to 0
+///   the expectation of one bit tends to that of [`SecondOrderSt`](super::SecondOrderSt), which is
+///   exact on quadratics.
 /// * **Cost**: one evaluation and one backward pass for each draw.
 /// * **Reference**: Jang, Gu and Poole 2017 (arXiv 1611.01144), section 2.2.
 ///

@@ -12,22 +12,20 @@ use crate::error::Result;
 /// falls by the factor `exp(-1e-5)` with every step, and stays at 0.1 from there on.
 ///
 /// Estimators are values that do not change, so a schedule is a recipe for the estimator of each
-/// step: one that was built with a schedule works at its start. To follow it, build the estimator
-/// again with the temperature [`at`](Self::at) a step, which costs next to nothing.
+/// step: one that was built with a schedule works at its start, and
+/// [`Estimator::at_step`](super::Estimator::at_step) makes that of a later step, which costs next to
+/// nothing.
 ///
 /// ```
-/// use straightflow::estimator::Temperature;
 /// use straightflow::prelude::*;
 ///
 /// # fn main() -> Result<(), straightflow::Error> {
-/// let temperature = "1>0.1@0.01".parse().unwrap();
-/// let config = GumbelSoftmaxConfig { temperature, ..Default::default() };
-/// for step in 0..300 {
-///     let temperature = config.temperature.at(step);
-///     let estimator = GumbelSoftmaxConfig { temperature, ..config.clone() }.init()?;
+/// let scheduled = "gumbel-softmax:temperature=1>0.1@0.01".parse::<Spec>()?.build()?;
+/// for step in 0..3 {
+///     let estimator = scheduled.at_step(step)?;
 ///     # let _ = estimator;
 /// }
-/// assert_eq!(config.temperature.at(300), Temperature::Constant(0.1));
+/// assert_eq!(scheduled.at_step(300)?.spec().to_string(), "gumbel-softmax:temperature=0.1");
 /// # Ok(())
 /// # }
 /// ```

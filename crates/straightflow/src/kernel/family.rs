@@ -64,6 +64,13 @@ impl KernelFamily {
     }
 }
 
+impl KernelFamily {
+    /// Whether the kernels of this kind have a kink at 0.
+    pub fn has_kink(&self) -> bool {
+        matches!(self, Self::Laplace | Self::Energy)
+    }
+}
+
 impl fmt::Display for KernelFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

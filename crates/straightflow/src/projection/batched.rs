@@ -54,7 +54,8 @@ impl Measure {
     ///
     /// # Errors
     ///
-    /// If a parameter or a sample is not finite, or the measure is not defined for the family.
+    /// If a parameter or a sample is not finite, the samples have another shape, or the measure is
+    /// not defined for the family.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -77,7 +78,12 @@ impl Measure {
         let law = q.law();
         law.validate()?;
         let [batch, d, k] = law.dims();
-        let samples = to_host(samples.into_canonical());
+        let samples = samples.into_canonical();
+        let (expected, got) = (law.sample_dims(samples.dims()[0]), samples.dims());
+        if expected != got {
+            return Err(Error::SampleShape { expected, got });
+        }
+        let samples = to_host(samples);
         let naturals = to_host(law.natural());
         // One variable of k numbers after the other, in row-major order of [batch, d].
         let each: Vec<(f64, Vec<f64>)> = (0..batch * d)
@@ -137,7 +143,8 @@ impl Measure {
                     mmd.logit_gradient(logits, draws)?,
                 ))
             }
-            Self::Mmd { .. } | Self::Wasserstein => Err(Error::Unordered {
+            Self::Mmd { .. } => Err(Error::Projection(ProjectionError::OneHotKernel)),
+            Self::Wasserstein => Err(Error::Unordered {
                 family: Family::Categorical.kind(),
             }),
         }

@@ -5,7 +5,10 @@
 //! over coordinates does not apply to it, because the coordinates of a one-hot vector are
 //! dependent.
 
-use super::{Atoms, ProjectionError};
+use std::sync::Arc;
+
+use super::{Atoms, Discrepancy, Mmd, ProjectionError};
+use crate::distribution::CountLaw;
 use crate::kernel::{Kernel, Rbf, check_bandwidth};
 
 /// The probabilities `softmax(logits)`.
@@ -190,6 +193,31 @@ impl OneHotMmd {
         pull.iter_mut().for_each(|pull| *pull /= count);
         Ok(pull)
     }
+}
+
+/// The sum over coordinates of the squared discrepancies between `Bernoulli(p_i)` and the `i`-th
+/// entries of the vectors.
+///
+/// # Errors
+///
+/// As [`OneHotMmd::value`], and [`ProjectionError::Kernel`] for an unusable bandwidth.
+pub fn per_coordinate_mmd(
+    logits: &[f64],
+    samples: &[Vec<f64>],
+    bandwidth: f64,
+) -> Result<f64, ProjectionError> {
+    let p = softmax(logits)?;
+    check_vectors(p.len(), samples)?;
+    let mmd = Mmd::new(Arc::new(Rbf::new(bandwidth)?));
+    let of_category = |i: usize| {
+        let law = CountLaw::Binomial {
+            trials: 1,
+            logit: p[i].ln() - (-p[i]).ln_1p(),
+        };
+        let entries: Vec<f64> = samples.iter().map(|sample| sample[i]).collect();
+        mmd.value(&law, &entries)
+    };
+    (0..p.len()).map(of_category).sum()
 }
 
 /// The gradient by the logits of the sum over coordinates of the squared discrepancies between

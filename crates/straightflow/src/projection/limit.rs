@@ -40,7 +40,7 @@ impl Wasserstein {
         };
         // Levels within the rounding of a sum of probabilities are the same.
         let tolerance = 1e-12;
-        let terms = cells(law).into_iter().map(|cell| {
+        let terms = cells(law)?.into_iter().map(|cell| {
             let slope = 0.5 * (at(cell.level - tolerance) + at(cell.level + tolerance));
             2.0 * weight.pmf(cell.point) * slope
         });

@@ -77,6 +77,17 @@ pub enum ProjectionError {
         /// The atom.
         value: f64,
     },
+    /// A kernel that is not defined for distances of vectors.
+    #[error("one-hot vectors are compared by the Gaussian kernel only")]
+    OneHotKernel,
+    /// A law whose window is too wide to be visited integer by integer.
+    #[error("the window of the law has {width} integers, more than the limit of {limit}")]
+    TooWide {
+        /// The number of integers.
+        width: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// A kernel or a bandwidth was refused.
     #[error(transparent)]
     Kernel(#[from] crate::kernel::KernelError),

@@ -121,7 +121,7 @@ pub(super) fn breakpoint_search(
     let radius = best.0.sqrt();
     let lo = (centre - radius).clamp(0.0, largest);
     let hi = (centre + radius).clamp(0.0, largest);
-    let points = breakpoints(shape, atoms, lo, hi);
+    let points = breakpoints(shape, atoms, lo, hi)?;
     let mut keep = |mean: f64| -> Result<(), ProjectionError> {
         let candidate = (value(mean)?, mean);
         // A tie within rounding goes to the first, and so to the start.
@@ -159,9 +159,14 @@ pub(super) fn breakpoint_search(
 
 /// The means between `lo` and `hi` at which a level of the law equals a level of the atoms, with
 /// both ends, in increasing order.
-fn breakpoints(shape: &CountLaw, atoms: &Atoms, lo: f64, hi: f64) -> Vec<f64> {
+fn breakpoints(
+    shape: &CountLaw,
+    atoms: &Atoms,
+    lo: f64,
+    hi: f64,
+) -> Result<Vec<f64>, ProjectionError> {
     let mut points = vec![lo, hi];
-    let (at_lo, at_hi) = (cells(&shape.with_mean(lo)), cells(&shape.with_mean(hi)));
+    let (at_lo, at_hi) = (cells(&shape.with_mean(lo))?, cells(&shape.with_mean(hi))?);
     let level = |cells: &[super::wasserstein::Cell], x: f64| {
         let first = cells.first().map_or(0.0, |cell| cell.point);
         if x < first {
@@ -196,5 +201,5 @@ fn breakpoints(shape: &CountLaw, atoms: &Atoms, lo: f64, hi: f64) -> Vec<f64> {
     }
     points.sort_unstable_by(f64::total_cmp);
     points.dedup();
-    points
+    Ok(points)
 }

@@ -26,11 +26,33 @@ use crate::distribution::CountLaw;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wasserstein;
 
+impl Wasserstein {
+    /// The widest window that is visited, in integers.
+    pub const LIMIT: u64 = 1 << 22;
+
+    /// Checks that a law is narrow enough to be visited integer by integer.
+    ///
+    /// # Errors
+    ///
+    /// [`ProjectionError::TooWide`] if it is not.
+    pub fn accepts(law: &CountLaw) -> Result<(), ProjectionError> {
+        let (lo, hi) = law.window(40.0);
+        let width = (hi - lo).saturating_add(1);
+        if width > Self::LIMIT {
+            return Err(ProjectionError::TooWide {
+                width,
+                limit: Self::LIMIT,
+            });
+        }
+        Ok(())
+    }
+}
+
 impl Discrepancy for Wasserstein {
     fn value_to(&self, law: &CountLaw, atoms: &Atoms) -> Result<f64, ProjectionError> {
         check_law(law)?;
         let mut walk = atoms.walk();
-        let costs = cells(law)
+        let costs = cells(law)?
             .into_iter()
             .map(|cell| walk.cost(cell.point, cell.mass));
         Ok(costs.sum())
@@ -70,7 +92,8 @@ pub(super) struct Cell {
 }
 
 /// The integers of a law's window, with probabilities scaled by their sum.
-pub(super) fn cells(law: &CountLaw) -> Vec<Cell> {
+pub(super) fn cells(law: &CountLaw) -> Result<Vec<Cell>, ProjectionError> {
+    Wasserstein::accepts(law)?;
     let (lo, hi) = law.window(40.0);
     let masses: Vec<f64> = (lo..=hi).map(|x| law.pmf(x as f64)).collect();
     let total: f64 = masses.iter().sum();
@@ -84,7 +107,7 @@ pub(super) fn cells(law: &CountLaw) -> Vec<Cell> {
             level,
         }
     };
-    (lo..=hi).zip(masses).map(cell).collect()
+    Ok((lo..=hi).zip(masses).map(cell).collect())
 }
 
 /// `sum_x w(x) g(x, F(x))`.
@@ -94,7 +117,7 @@ fn weighted_quantiles(
 ) -> Result<f64, ProjectionError> {
     check_law(law)?;
     let weight = law.weight().ok_or(ProjectionError::PointMass)?;
-    let terms = cells(law)
+    let terms = cells(law)?
         .into_iter()
         .map(|cell| weight.pmf(cell.point) * part(cell.point, cell.level));
     Ok(terms.sum())

@@ -141,7 +141,10 @@ fn the_integral_over_two_coordinates_is_the_exact_gradient() {
     }
 }
 
-/// DisARM is ARM given the pair, so it cannot vary more; more draws vary less than two.
+/// DisARM is ARM given the pair, so it cannot vary more; four dependent draws vary less than two
+/// independent pairs. The variances are those of 40,000 numbers, and neighbours differ by more than a
+/// tenth: that is more than five standard errors of a ratio of variances (2e-2 at a kurtosis of 9), so
+/// a false alarm has probability below 1e-6.
 #[test]
 fn variances_are_in_order() {
     const REPEATS: usize = 20_000;
@@ -160,9 +163,17 @@ fn variances_are_in_order() {
         };
         of(0) + of(1)
     };
-    let [plain, arm, disarm, arms] = ["reinforce:samples=2", "arm", "disarm", "arms"].map(variance);
-    println!("reinforce {plain:.4} arm {arm:.4} disarm {disarm:.4} arms with 4 {arms:.4}");
-    assert!(arms < disarm && disarm < arm && arm < plain);
+    let [plain, arm, disarm, arms] = [
+        "reinforce:samples=4",
+        "arm:samples=2",
+        "disarm:samples=2",
+        "arms:samples=4",
+    ]
+    .map(variance);
+    println!("reinforce {plain:.4} arm {arm:.4} disarm {disarm:.4} arms {arms:.4}");
+    for (less, more) in [(arms, disarm), (disarm, arm), (arm, plain)] {
+        assert!(less < 0.9 * more, "{less} {more}");
+    }
 }
 
 /// The surrogate is the mean over all evaluated draws, the model's own gradient that of this mean,

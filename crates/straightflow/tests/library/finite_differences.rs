@@ -264,6 +264,18 @@ fn fini_of_order_two_is_second_order_straight_through() {
     );
 }
 
+/// A rate that underflows gives no NaN either.
+#[test]
+fn fini_weights_survive_vanishing_rates() {
+    let law = Law::new(Family::Poisson, tensor(&[-200.0], [1, 1, 1], DType::F32));
+    let q = Canonical::from_law(law.expect("valid"));
+    for order in 2..=4 {
+        let estimator = FiniConfig { order, samples: 1 }.init().expect("valid");
+        let got = estimator.gradient(Key::new(66), &q, |z, _| (z + 1.0).squeeze_dims(&[2, 3]));
+        assert_eq!(values(got.expect("valid")), [0.0], "order {order}");
+    }
+}
+
 /// A tiny rate divides by nothing: the falling factorials of 0 and 1 vanish.
 #[test]
 fn fini_weights_are_finite_at_tiny_rates() {

@@ -138,7 +138,7 @@ fn kernel_flows_settle_at_their_fixed_points() {
 /// for every bandwidth, exactly straight-through's; on the other two a wide kernel comes nearer to
 /// the optimum than straight-through (a kernel of infinite width).
 #[test]
-fn fixed_points_have_the_stated_gaps() {
+fn fixed_points_of_wide_kernels_are_nearer_to_the_optimum() {
     let gap = |problem: &Problem, rate: f64| {
         let (lo, hi) = problem.bracket;
         let grid = (0..=4000).map(|i| lo + (hi - lo) * f64::from(i) / 4000.0);

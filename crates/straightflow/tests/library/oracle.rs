@@ -160,3 +160,24 @@ fn canonical_shapes_round_trip() {
         values(z)
     );
 }
+
+/// The oracle looks at costs as estimates do: a shape that would broadcast is refused, and so is NaN.
+#[test]
+fn the_oracle_checks_costs() {
+    let q = Bernoulli::from_logits(tensor(&[0.1, 0.2, 0.3], [3, 1], DType::F64)).expect("valid");
+    let narrow = |z: Tensor<3>, _: &Bernoulli| z.narrow(1, 0, 1).squeeze_dim::<2>(2);
+    let nan = |z: Tensor<3>, _: &Bernoulli| (z - 2.0).log().squeeze_dim::<2>(2);
+    let oracle = Exact::default();
+    assert!(matches!(
+        oracle.gradient(&q, narrow),
+        Err(Error::CostShape { .. })
+    ));
+    assert!(matches!(
+        oracle.expectation(&q, narrow),
+        Err(Error::CostShape { .. })
+    ));
+    assert!(matches!(
+        oracle.gradient(&q, nan),
+        Err(Error::NonFiniteCost { .. })
+    ));
+}

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use burn::tensor::{DType, Tensor};
+use straightflow::Error;
 use straightflow::distribution::{CountLaw, Family, Law};
 use straightflow::kernel::{Bandwidth, KernelFamily, Rbf};
 use straightflow::prelude::*;
-use straightflow::projection::categorical::{OneHotMmd, per_coordinate_mmd_gradient};
+use straightflow::projection::categorical::{
+    OneHotMmd, per_coordinate_mmd, per_coordinate_mmd_gradient,
+};
 use straightflow::projection::{
-    Discrepancy, MeanDifference, Measure, Mmd, MmdLaw, SelfTerms, Wasserstein,
+    Discrepancy, MeanDifference, Measure, Mmd, MmdLaw, ProjectionError, SelfTerms, Wasserstein,
 };
 
 use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
@@ -84,6 +87,19 @@ fn the_limit_is_straight_through_for_bits_and_one_hot_vectors() {
                 }
             }
         }
+    }
+    // The same for one-hot vectors: (k / h^2) / (1 - k), k = exp(-1 / h^2).
+    for h in [0.8f64, 1.3] {
+        let logits = [0.3, -1.0, 0.9];
+        let law = Law::new(Family::Categorical, tensor(&logits, [1, 1, 3], DType::F64));
+        let (law, z, f) = (law.expect("valid"), [0.0, 1.0, 0.0], [0.4, -1.0, 0.3]);
+        let newton = build(&format!("pwgf:bandwidth={h},gain=projection"));
+        let got = gradient(newton.as_ref(), &law, &z, &f);
+        let k = (-1.0 / (h * h)).exp();
+        let ratio = k / (h * h) / (1.0 - k);
+        let st = gradient(&StraightThrough::default(), &law, &z, &f);
+        let want: Vec<f64> = st.iter().map(|x| x * ratio).collect();
+        assert_close("one-hot gain", &got, &want, 1e-13);
     }
     // E[c] / M at h = 1 is .6065 / .7869.
     let law = Law::new(Family::Bernoulli, tensor(&[0.4], [1, 1, 1], DType::F64)).expect("valid");
@@ -266,6 +282,17 @@ fn finite_steps_of_one_hot_vectors_agree_with_the_scalar_discrepancies() {
     let pairs = at(&moved).into_iter().zip(at(&original));
     let want: Vec<f64> = pairs.map(|(moved, original)| moved - original).collect();
     assert_close("per coordinate", &got, &want, 1e-13);
+
+    // The gradient of the per-coordinate form is the slope of its value.
+    for i in 0..3 {
+        let value = |by: f64| {
+            let mut logits = logits;
+            logits[i] += by;
+            per_coordinate_mmd(&logits, &moved, 1.1).expect("valid")
+        };
+        let slope = (value(1e-5) - value(-1e-5)) / 2e-5;
+        assert!((slope - at(&moved)[i]).abs() < 1e-9, "{slope}");
+    }
 }
 
 /// A rule that is homogeneous of degree one means the same for sums and means, and for losses in
@@ -320,6 +347,10 @@ fn default_rules_are_homogeneous_and_finite_at_the_edges() {
             let zero = gradient(estimator.as_ref(), &law, &z, &vec![0.0; f.len()]);
             assert!(zero.iter().all(|x| *x == 0.0), "{what}: {zero:?}");
         }
+        // Also without the control variate: a relative step has no size then.
+        let noisy = build("pwgf:cv=off,step=relative(0.05)");
+        let zero = gradient(noisy.as_ref(), &law, &z, &vec![0.0; f.len()]);
+        assert!(zero.iter().all(|x| *x == 0.0), "{family:?}: {zero:?}");
     }
 }
 
@@ -367,6 +398,10 @@ fn impossible_combinations_are_refused() {
     assert!(refuse("pwgf:gain=raw,step=relative(0.1)").contains("needs a fixed step"));
     assert!(refuse("pwgf:cv=off").contains("needs a step of finite size"));
     assert!(refuse("pwgf:projection=wasserstein,gain=projection").contains("stalls"));
+    assert!(refuse("pwgf:kernel=laplace,step=fixed(0.1)").contains("kink"));
+    assert!(refuse("pwgf:kernel=energy,step=relative(0.1),gain=projection").contains("kink"));
+    build("pwgf:kernel=laplace");
+    build("pwgf:kernel=energy,step=fixed(0.1),gain=raw");
     assert!(refuse("pwgf:step=fixed(0)").contains("positive"));
     assert!(refuse("pwgf:step=giant").contains("cannot read `giant` as a step"));
     assert!(refuse("pwgf:bandwidth=0").contains("bandwidth"));
@@ -413,10 +448,38 @@ fn batched_discrepancies_agree_with_the_scalar_ones() {
                 let q = Canonical::from_law(law.expect("valid"));
                 measure.between(&q, samples()).map(values)
             };
-            let Ok(got) = at(&natural) else {
-                assert_eq!(law.family(), Family::Categorical, "{what}");
-                continue;
+            let one_hot = law.family() == Family::Categorical;
+            let gaussian = matches!(
+                measure,
+                Measure::Mmd {
+                    kernel: KernelFamily::Rbf,
+                    ..
+                }
+            );
+            let got = match at(&natural) {
+                Ok(got) => got,
+                Err(error) => {
+                    assert!(
+                        one_hot && !gaussian && *measure != Measure::Mean,
+                        "{what}: {error}"
+                    );
+                    continue;
+                }
             };
+            if one_hot && gaussian {
+                let mmd = OneHotMmd::new(1.3).expect("valid");
+                let of = |variable: usize| {
+                    let size = moved.len() / n;
+                    let rows = moved
+                        .chunks(size)
+                        .map(|row| row[3 * variable..][..3].to_vec());
+                    let rows: Vec<Vec<f64>> = rows.collect();
+                    mmd.value(&natural[3 * variable..][..3], &rows)
+                        .expect("valid")
+                };
+                let want = [of(0) + of(1), of(2) + of(3)];
+                assert_close(&what, &got, &want, 1e-13);
+            }
             if let Some(coordinates) = law.count_laws() {
                 let each = coordinates.iter().enumerate().map(|(j, law)| {
                     let column = moved.iter().skip(j).step_by(coordinates.len());
@@ -449,4 +512,22 @@ fn batched_discrepancies_agree_with_the_scalar_ones() {
             }
         }
     }
+}
+
+/// What would silently be regrouped, or would exhaust the memory, is refused.
+#[test]
+fn misshapen_and_endless_problems_are_refused() {
+    let q = Poisson::from_rates(tensor(&[3.0, 4.0], [2, 1], DType::F64)).expect("valid");
+    let one_column = tensor::<3>(&[1.0, 2.0, 3.0, 4.0], [4, 1, 1], DType::F64);
+    let refused = Measure::Mean.between(&q, one_column);
+    assert!(matches!(refused, Err(Error::SampleShape { .. })));
+
+    let wide = NegativeBinomial::from_means(0.4, tensor(&[1e7], [1, 1], DType::F64));
+    let wide = wide.expect("valid");
+    let exact = build("pwgf:projection=wasserstein");
+    let refused = exact.gradient(Key::new(1), &wide, |z, _| z.squeeze_dim(2));
+    assert!(matches!(
+        refused,
+        Err(Error::Projection(ProjectionError::TooWide { .. }))
+    ));
 }

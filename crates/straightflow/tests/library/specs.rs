@@ -74,6 +74,52 @@ fn changed_options_round_trip() {
     }
 }
 
+/// Options that are words, switches, fractions and texts.
+#[test]
+fn options_of_every_kind_round_trip() {
+    for text in [
+        "pwgf:bandwidth=2sd,cv=off,gain=projection,step=relative(0.25)",
+        "pwgf:preset=paper,cv=off",
+        "pwgf:bandwidth=1.5,kernel=mixture:0.5+2",
+        "pwgf:projection=wasserstein,samples=4",
+        "pwgf:categorical=per-coordinate,reduction=sum",
+        "second-order-st:baseline=loo,samples=2",
+        "reinforce:baseline=moving-average,decay=0.5",
+        "reinforce:baseline=learned,hidden=7",
+        "gumbel-softmax:temperature=0.3",
+        "gumbel-softmax:temperature=1>0.1@1e-5",
+        "gumbel-rao:draws=3,temperature=0.7",
+        "gapped-straight-through:gap=2",
+        "reinmax:temperature=1.25",
+        "exponential-arrival:relaxation=sigmoid",
+        "truncated-gumbel:hard=on,tail=0.001",
+        "fini:order=3",
+        "enumerate:log-tail=30",
+    ] {
+        let estimator = text
+            .parse::<Spec>()
+            .and_then(|spec| spec.build())
+            .expect(text);
+        assert_eq!(estimator.spec().to_string(), text);
+    }
+}
+
+/// A schedule is followed by asking for the estimator of a step.
+#[test]
+fn schedules_are_followed_by_steps() {
+    let build = |text: &str| {
+        text.parse::<Spec>()
+            .and_then(|spec| spec.build())
+            .expect(text)
+    };
+    let scheduled = build("gumbel-softmax:samples=2,temperature=1>0.1@1e-2");
+    let at = |step| scheduled.at_step(step).expect("valid").spec().to_string();
+    assert_eq!(at(0), "gumbel-softmax:samples=2,temperature=1");
+    assert_eq!(at(1000), "gumbel-softmax:samples=2,temperature=0.1");
+    let plain = build("arm:samples=3");
+    assert_eq!(plain.at_step(5).expect("valid").spec(), plain.spec());
+}
+
 /// The error of a specification, in words.
 fn error(text: &str) -> String {
     let built = text.parse::<Spec>().and_then(|spec| spec.build());

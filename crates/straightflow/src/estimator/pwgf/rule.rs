@@ -13,7 +13,7 @@ use std::sync::Arc;
 use burn::tensor::{DType, Tensor};
 use rayon::prelude::*;
 
-use super::{CategoricalForm, Gain, Projection, PwgfConfig, Step};
+use super::{PwgfCategorical, PwgfGain, PwgfProjection, PwgfConfig, PwgfStep};
 use crate::distribution::count::sigmoid;
 use crate::distribution::{CountLaw, Family, Law};
 use crate::estimator::Reduction;
@@ -43,9 +43,9 @@ impl PwgfRule {
     ) -> Self {
         let [n, batch, ..] = z.dims();
         let family = law.family();
-        // The table is good to 2e-7, which is as good as `f32` is, but not as `f64`.
-        let tabulated = config.projection == Projection::Mmd
-            && config.gain != Gain::Raw
+        // The table is good to 1e-6, which is as good as `f32` is, but not as `f64`.
+        let tabulated = config.projection == PwgfProjection::Mmd
+            && config.gain != PwgfGain::Raw
             && !matches!(family, Family::Bernoulli | Family::Categorical)
             && law.natural().dtype() != DType::F64;
         Self {
@@ -59,15 +59,15 @@ impl PwgfRule {
     /// Whether every draw has the weight 1, so that the rule is straight-through.
     fn is_straight_through(&self) -> bool {
         let constant = match self.config.projection {
-            Projection::Mean => self.config.cv,
-            Projection::Mmd => {
-                self.config.step == Step::Limit
-                    && self.config.gain == Gain::Linear
+            PwgfProjection::Mean => self.config.cv,
+            PwgfProjection::Mmd => {
+                self.config.step == PwgfStep::Limit
+                    && self.config.gain == PwgfGain::Linear
                     && matches!(self.family, Family::Bernoulli | Family::Categorical)
             }
-            Projection::Wasserstein => false,
+            PwgfProjection::Wasserstein => false,
         };
-        constant && self.config.gain != Gain::Raw
+        constant && self.config.gain != PwgfGain::Raw
     }
 }
 
@@ -131,12 +131,15 @@ struct Element<'a> {
 impl Element<'_> {
     /// The gradient by the means of one variable whose first coordinate is `start`.
     fn variable(&self, start: usize, natural: &[f64], out: &mut [f64]) {
-        if self.spread == 0.0 && self.rule.config.cv {
+        let config = &self.rule.config;
+        // Without a gradient a relative step has no size, and with the control variate nothing is
+        // left.
+        let relative = matches!(config.step, PwgfStep::Relative(_));
+        if self.spread == 0.0 && (config.cv || relative) {
             return out.fill(0.0);
         }
-        let config = &self.rule.config;
         let one_hot = self.rule.family == Family::Categorical;
-        if one_hot && config.projection == Projection::Mmd && config.categorical == CategoricalForm::OneHot
+        if one_hot && config.projection == PwgfProjection::Mmd && config.categorical == PwgfCategorical::OneHot
         {
             return self.one_hot(start, natural, out);
         }
@@ -165,19 +168,18 @@ impl Element<'_> {
     /// infinitely small step.
     fn stride(&self, bandwidth: f64) -> Option<f64> {
         match self.rule.config.step {
-            Step::Limit => None,
-            Step::Relative(delta) if self.spread == 0.0 => Some(delta * bandwidth),
-            Step::Relative(delta) => Some(delta * bandwidth / self.spread),
-            Step::Fixed(eps) => Some(eps / self.rule.factor),
+            PwgfStep::Limit => None,
+            PwgfStep::Relative(delta) => Some(delta * bandwidth / self.spread),
+            PwgfStep::Fixed(eps) => Some(eps / self.rule.factor),
         }
     }
 
     /// From `S` to the gradient of the loss by the mean.
     fn normalise(&self, sum: f64, stride: Option<f64>, gains: impl FnOnce() -> Gains) -> f64 {
         let divisor = match self.rule.config.gain {
-            Gain::Raw => return 2.0 * self.rule.factor * sum,
-            Gain::Linear => gains().linear,
-            Gain::Projection => gains().projection,
+            PwgfGain::Raw => return 2.0 * self.rule.factor * sum,
+            PwgfGain::Linear => gains().linear,
+            PwgfGain::Projection => gains().projection,
         };
         sum / divisor / stride.unwrap_or(1.0)
     }
@@ -192,7 +194,7 @@ impl Element<'_> {
             projection: 1.0,
         };
         match config.projection {
-            Projection::Mean => {
+            PwgfProjection::Mean => {
                 let sum: f64 = match stride {
                     None => self.column(&self.dz, j).sum(),
                     Some(stride) if config.cv => pairs().map(|(_, dz)| stride * dz).sum(),
@@ -200,7 +202,7 @@ impl Element<'_> {
                 };
                 self.normalise(sum, stride, || unit)
             }
-            Projection::Wasserstein => {
+            PwgfProjection::Wasserstein => {
                 let z: Vec<f64> = self.column(&self.z, j).collect();
                 let gradient = match stride {
                     None => {
@@ -219,7 +221,7 @@ impl Element<'_> {
                 let sum = gradient.map_or(f64::NAN, |gradient| 0.5 * self.draws() * gradient);
                 self.normalise(sum, stride, || unit)
             }
-            Projection::Mmd => {
+            PwgfProjection::Mmd => {
                 let Ok(kernel) = config.kernel.at(bandwidth) else {
                     return f64::NAN;
                 };

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// The step `eps` of `z - eps f'(z)`; as text `limit`, `relative(0.05)` or `fixed(1)`.
 ///
 /// ```
-/// use straightflow::estimator::Step;
+/// use straightflow::estimator::PwgfStep;
 ///
-/// assert_eq!("relative(0.05)".parse(), Ok(Step::Relative(0.05)));
-/// assert_eq!(Step::Fixed(1.0).to_string(), "fixed(1)");
+/// assert_eq!("relative(0.05)".parse(), Ok(PwgfStep::Relative(0.05)));
+/// assert_eq!(PwgfStep::Fixed(1.0).to_string(), "fixed(1)");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Step {
+pub enum PwgfStep {
     /// Infinitely small.
     #[default]
     Limit,
@@ -25,7 +25,7 @@ pub enum Step {
     Fixed(f64),
 }
 
-impl Step {
+impl PwgfStep {
     pub(super) fn check(self) -> Result<(), String> {
         match self {
             Self::Relative(size) | Self::Fixed(size) if !(size.is_finite() && size > 0.0) => {
@@ -36,7 +36,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for PwgfStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Limit => f.write_str("limit"),
@@ -46,7 +46,7 @@ impl fmt::Display for Step {
     }
 }
 
-impl FromStr for Step {
+impl FromStr for PwgfStep {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -67,7 +67,7 @@ impl FromStr for Step {
     }
 }
 
-impl TryFrom<String> for Step {
+impl TryFrom<String> for PwgfStep {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -75,8 +75,8 @@ impl TryFrom<String> for Step {
     }
 }
 
-impl From<Step> for String {
-    fn from(step: Step) -> Self {
+impl From<PwgfStep> for String {
+    fn from(step: PwgfStep) -> Self {
         step.to_string()
     }
 }
