@@ -46,8 +46,7 @@ impl From<&Entry> for Row {
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     if arguments.json {
         let rows: Vec<Row> = REGISTRY.iter().map(|entry| Row::from(*entry)).collect();
-        serde_json::to_writer_pretty(&mut *out, &rows)?;
-        writeln!(out)?;
+        writeln!(out, "{}", serde_json::to_string_pretty(&rows)?)?;
     } else if arguments.markdown {
         write!(out, "{}", markdown())?;
     } else {

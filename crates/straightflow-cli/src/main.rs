@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 /// Gradients through discrete random variables: the estimators and what they promise.
 #[derive(Parser)]
-#[command(version, about, arg_required_else_help = true)]
+#[command(name = "straightflow", version, about, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,0 +1,101 @@
+//! The binary as a user meets it.
+
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use straightflow::estimator::REGISTRY;
+
+fn straightflow() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_straightflow"))
+}
+
+fn run(arguments: &[&str]) -> Output {
+    let output = straightflow().args(arguments).output();
+    output.expect("the binary runs")
+}
+
+#[test]
+fn the_list_as_json_has_every_estimator_and_field() {
+    let output = run(&["list", "--json"]);
+    assert!(output.status.success());
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let ids: Vec<&str> = rows.iter().filter_map(|row| row["id"].as_str()).collect();
+    let known: Vec<&str> = REGISTRY.iter().map(|entry| entry.id).collect();
+    assert_eq!(ids, known);
+    for row in &rows {
+        for field in ["name", "bias", "cost", "reference"] {
+            assert!(row[field].as_str().is_some_and(|text| !text.is_empty()));
+        }
+        for field in ["families", "needs"] {
+            assert!(row[field].as_array().is_some_and(|list| !list.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn the_table_names_every_estimator() {
+    let output = run(&["list"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("text");
+    for entry in REGISTRY {
+        assert!(
+            text.lines().any(|line| line.starts_with(entry.id)),
+            "{}",
+            entry.id
+        );
+    }
+}
+
+#[test]
+fn bad_input_exits_with_two_and_says_what_was_meant() {
+    for (arguments, hint) in [
+        (&["lst"][..], "'list'"),
+        (&["list", "--jsn"], "'--json'"),
+        (&["list", "--json", "--markdown"], "cannot be used with"),
+        (&[], "Usage"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains(hint), "{arguments:?}: {message}");
+    }
+}
+
+/// `straightflow list --json | head -1` is no failure.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let child = straightflow()
+        .args(["list", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.expect("the binary runs");
+    // Closed before anything is read, as a pipe to a program that has ended.
+    drop(child.stdout.take());
+    let status = child.wait().expect("it ends");
+    let mut message = String::new();
+    let errors = child.stderr.take().expect("piped");
+    std::io::BufReader::new(errors)
+        .read_to_string(&mut message)
+        .expect("text");
+    assert!(status.success(), "{message}");
+    assert!(message.is_empty(), "{message}");
+}
+
+/// A full disk is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_reported() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let output = straightflow()
+        .arg("list")
+        .stdout(full.expect("a Linux kernel"))
+        .stderr(Stdio::piped())
+        .output();
+    let output = output.expect("the binary runs");
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.starts_with("straightflow: "), "{message}");
+}
