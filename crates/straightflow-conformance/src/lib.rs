@@ -15,6 +15,7 @@ pub mod product;
 pub mod quadrature;
 pub mod reference;
 pub mod subject;
+mod target;
 
 /// The README's programs, as tests.
 #[cfg(doctest)]

@@ -6,6 +6,8 @@ use std::fmt;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use straightflow::distribution::{Family, FamilyKind, Law};
 
+use crate::reference::Outcome;
+
 /// A cost of one variable: a count, a bit, or a one-hot vector of length `k`.
 ///
 /// One-hot vectors are seen through a score for each category, `s(z) = sum_i a_i z_i` with
@@ -217,6 +219,16 @@ impl Problem {
         }
         let law = self.family.count_law(self.natural[0]);
         vec![law.expect("every other family is ordered").score(z[0])]
+    }
+
+    /// All values as outcomes of one draw.
+    pub fn outcomes(&self) -> Vec<Outcome> {
+        let outcome = |(z, probability): (Vec<f64>, f64)| Outcome {
+            probability,
+            cost: self.objective.value_at(&z),
+            score: self.score(&z),
+        };
+        self.states().into_iter().map(outcome).collect()
     }
 
     /// The expectation of the cost.

@@ -6,10 +6,8 @@ use serde_json::Value;
 use straightflow::Error;
 use straightflow::distribution::FamilyKind;
 use straightflow::estimator::{Bias, Entry, Estimator, REGISTRY, Spec};
-use straightflow::objective::ObjectiveKind;
 
 use crate::problem::{self, Problem};
-use crate::reference::{self, Expected};
 
 /// A rejection: which check, of what, and the numbers.
 #[derive(Clone, Debug)]
@@ -43,7 +41,7 @@ pub enum Target {
     Exact,
     /// The scalar reference of an id, for a recorded configuration.
     Reference {
-        /// The id in [`reference::expected`].
+        /// The id in [`expected`](crate::reference::expected).
         id: &'static str,
         /// The configuration.
         config: Value,
@@ -56,7 +54,7 @@ pub struct Subject {
     pub spec: String,
     /// What the expectation is compared with.
     pub target: Target,
-    /// The variance of one estimate, where a subject states it beyond [`reference::variance`].
+    /// The variance of one estimate, where a subject states it beyond [`variance`](crate::reference::variance).
     pub variance: Option<fn(&Problem) -> Vec<f64>>,
     /// A new estimator for each use, because one may carry a state from call to call.
     make: Box<dyn Fn() -> Box<dyn Estimator> + Send + Sync>,
@@ -147,36 +145,6 @@ impl Subject {
             }
         }
         Ok(families)
-    }
-
-    /// What the expectation of the gradient has to be.
-    ///
-    /// # Errors
-    ///
-    /// If there is no reference for a biased estimator.
-    pub fn expected(&self, problem: &Problem) -> Result<Expected, Failure> {
-        let estimator = self.estimator();
-        let fail = |found: String| self.failure("reference", problem, found);
-        match (&self.target, estimator.entry().objective) {
-            (Target::Exact, ObjectiveKind::Expectation) => {
-                Ok(Expected::exact(problem.exact_gradient()))
-            }
-            (Target::Exact, ObjectiveKind::Bound) => {
-                let gradient = reference::bound_gradient(problem, estimator.samples());
-                gradient.map(Expected::exact).map_err(fail)
-            }
-            (Target::Reference { id, config }, _) => {
-                let known = reference::expected(id, config, problem).map(Expected::exact);
-                let known = known.or_else(|| reference::sampled(id, config, problem));
-                known.ok_or_else(|| {
-                    fail(format!(
-                        "a biased estimator needs its published target: add \
-                         `reference/{}.rs` and a line in `reference/mod.rs`",
-                        id.replace('-', "_")
-                    ))
-                })
-            }
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod fini;
 mod gapped_straight_through;
 mod gumbel_rao;
 mod gumbel_softmax;
+mod product;
 mod pwgf;
 mod quadrature;
 mod reinmax;
@@ -20,7 +21,8 @@ mod straight_through_gumbel;
 mod truncated_gumbel;
 mod variance;
 
-pub use bound::bound_gradient;
+pub use bound::{Outcome, bound_gradient};
+pub use product::expected_product;
 pub use variance::variance;
 
 /// The expectation of a biased estimator's gradient by the natural parameters, for a recorded
@@ -75,21 +77,8 @@ pub fn sampled(id: &str, config: &Value, problem: &Problem) -> Option<Expected> 
     Some(Expected { mean, error })
 }
 
-/// Biased estimators whose samples are hard, whose gradient is linear in the cost, and whose weight
-/// for a variable depends on the noise of that variable only. What one variable tells about them
-/// holds for a product of costs (see [`crate::product`]).
-const FACTORISES: &[&str] = &[
-    "fini",
-    "gapped-straight-through",
-    "gumbel-rao",
-    "reinmax",
-    "second-order-st",
-    "straight-through",
-    "straight-through-gumbel",
-];
-
-/// Whether [`expected`] of the factors gives the expectation for a product of costs.
-pub fn factorises(id: &str, config: &Value) -> bool {
-    // A step of finite size is not linear in the cost.
-    FACTORISES.contains(&id) || (id == "pwgf" && config["step"] == "limit")
+/// [`expected`] or [`sampled`], whichever there is.
+pub fn target(id: &str, config: &Value, problem: &Problem) -> Option<Expected> {
+    let known = expected(id, config, problem).map(Expected::exact);
+    known.or_else(|| sampled(id, config, problem))
 }

@@ -8,31 +8,58 @@ use serde_json::Value;
 use straightflow::distribution::Family;
 
 use crate::problem::{Problem, softmax};
+use crate::product::{Product, product_of_others};
 
 /// `None` for options that have no scalar counterpart here: other kernels, the Wasserstein
 /// projection, the per-coordinate form of one-hot vectors, and relative steps.
 pub fn expected(config: &Value, problem: &Problem) -> Option<Vec<f64>> {
     let mut sum = vec![0.0; problem.natural.len()];
     for (z, p) in problem.states() {
-        for (sum, term) in sum.iter_mut().zip(term(config, problem, &z)?) {
+        for (sum, term) in sum.iter_mut().zip(term(
+            config,
+            problem,
+            &z,
+            &problem.objective.gradient_at(&z),
+        )?) {
             *sum += p * term;
         }
     }
     Some(sum)
 }
 
-/// The contribution of one draw, by the natural parameters.
-pub fn term(config: &Value, problem: &Problem, z: &[f64]) -> Option<Vec<f64>> {
+/// The expectation for a product of costs with a step of finite size, which is not linear in the
+/// cost. The rule of variable `j` sees `z_j` and `d_j f(z) = h_j'(z_j) prod_{i != j} h_i(z_i)` and
+/// nothing else, so the terms are those of one variable, summed over the joint states.
+pub fn expected_product(config: &Value, product: &Product) -> Option<Vec<f64>> {
+    let k = product.factors[0].natural.len();
+    let mut sum = vec![0.0; 3 * k];
+    for (z, p) in product.states() {
+        let values = product.values_at(&z);
+        for (j, problem) in product.factors.iter().enumerate() {
+            let others = product_of_others(&values, j);
+            let mut slope = problem.objective.gradient_at(&z[j]);
+            slope.iter_mut().for_each(|slope| *slope *= others);
+            let terms = term(config, problem, &z[j], &slope)?;
+            for (sum, term) in sum[j * k..].iter_mut().zip(terms) {
+                *sum += p * term;
+            }
+        }
+    }
+    Some(sum)
+}
+
+/// The contribution of one draw where the cost has a given slope, by the natural parameters.
+pub fn term(config: &Value, problem: &Problem, z: &[f64], slope: &[f64]) -> Option<Vec<f64>> {
     if config["kernel"] != "rbf" || config["projection"] != "mmd" {
         return None;
     }
     let step = step(config["step"].as_str()?)?;
     match problem.family {
         Family::Categorical if config["categorical"] == "one-hot" => {
-            one_hot(config, problem, z, step)
+            one_hot(config, problem, z, slope, step)
         }
         Family::Categorical => None,
-        _ => ordered(config, problem, z[0], step).map(|term| vec![term]),
+        _ => ordered(config, problem, z[0], slope[0], step).map(|term| vec![term]),
     }
 }
 
@@ -59,7 +86,13 @@ fn bandwidth(config: &Value, deviation: f64) -> Option<f64> {
     Some((factor * deviation).max(floor))
 }
 
-fn ordered(config: &Value, problem: &Problem, z: f64, step: Option<f64>) -> Option<f64> {
+fn ordered(
+    config: &Value,
+    problem: &Problem,
+    z: f64,
+    slope: f64,
+    step: Option<f64>,
+) -> Option<f64> {
     let x = problem.natural[0];
     let p = 1.0 / (1.0 + (-x).exp());
     // Variance, Jacobian of the mean, and the law w with dE g/dm = sum_x w(x) [g(x+1) - g(x)].
@@ -101,7 +134,6 @@ fn ordered(config: &Value, problem: &Problem, z: f64, step: Option<f64>) -> Opti
             _ => None,
         }
     };
-    let slope = (problem.objective.slope)(z);
     let by_mean = match step {
         None => c(z) * slope / gain()?,
         Some(eps) => {
@@ -117,7 +149,13 @@ fn ordered(config: &Value, problem: &Problem, z: f64, step: Option<f64>) -> Opti
 
 /// One-hot vectors have no deviation: their bandwidth is the floor. Between two corners the kernel
 /// is `exp(-1 / h^2)`.
-fn one_hot(config: &Value, problem: &Problem, z: &[f64], step: Option<f64>) -> Option<Vec<f64>> {
+fn one_hot(
+    config: &Value,
+    problem: &Problem,
+    z: &[f64],
+    slope: &[f64],
+    step: Option<f64>,
+) -> Option<Vec<f64>> {
     let h = bandwidth(config, 0.0)?;
     let corner = (-1.0 / (h * h)).exp();
     let gain = match config["gain"].as_str()? {
@@ -126,7 +164,6 @@ fn one_hot(config: &Value, problem: &Problem, z: &[f64], step: Option<f64>) -> O
         "raw" => 1.0,
         _ => return None,
     };
-    let slope = problem.objective.gradient_at(z);
     let kernel = |i: usize, eps: f64| {
         let gap = |j: usize| z[j] - eps * slope[j] - f64::from(u8::from(i == j));
         let square: f64 = (0..z.len()).map(|j| gap(j).powi(2)).sum();

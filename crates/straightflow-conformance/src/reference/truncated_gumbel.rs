@@ -1,4 +1,4 @@
-//! The mean of `f'(y) dy/d natural` over many draws of a plain scalar sampler, because the noise
+//! The means of `f'(y) dy/d natural` and `f(y)` over many draws of a plain scalar sampler, because the noise
 //! has as many dimensions as the window has values.
 
 use serde_json::Value;
@@ -10,9 +10,25 @@ use crate::problem::{Problem, softmax};
 
 const DRAWS: usize = 400_000;
 
-/// The expectation and its standard error. The window is that of the law, whose tails define it;
-/// probabilities and scores are computed here.
+/// The expectation and its standard error.
 pub fn expected(config: &Value, problem: &Problem) -> (Vec<f64>, Vec<f64>) {
+    let slope_and_weight = |y: f64, weight: f64| problem.objective.gradient_at(&[y])[0] * weight;
+    let (mean, error) = over_noise(config, problem, slope_and_weight);
+    (vec![mean], vec![error])
+}
+
+/// The expected cost of the sample at which the cost is evaluated, and its standard error.
+pub fn expected_cost(config: &Value, problem: &Problem) -> (f64, f64) {
+    over_noise(config, problem, |y, _| problem.objective.value_at(&[y]))
+}
+
+/// The mean of a function of the sample `y` and the weight `dy/d natural`. The window is that of the law, whose tails define it;
+/// probabilities and scores are computed here.
+fn over_noise(
+    config: &Value,
+    problem: &Problem,
+    of_sample: impl Fn(f64, f64) -> f64,
+) -> (f64, f64) {
     let tau = temperature(config);
     let hard = config["hard"] == true;
     let tail = config["tail"].as_f64().expect("a number");
@@ -53,14 +69,14 @@ pub fn expected(config: &Value, problem: &Problem) -> (Vec<f64>, Vec<f64>) {
             }
         });
         let at = if hard { values[most] } else { count };
-        let gradient = problem.objective.gradient_at(&[at])[0] * weight;
-        sum += gradient;
-        squares += gradient * gradient;
+        let term = of_sample(at, weight);
+        sum += term;
+        squares += term * term;
     }
     let n = DRAWS as f64;
     let mean = sum / n;
     let error = ((squares / n - mean * mean).max(0.0) / n).sqrt();
-    (vec![mean], vec![error])
+    (mean, error)
 }
 
 /// The logarithm of a probability, as textbooks have it.

@@ -35,7 +35,9 @@ fn term(id: &str, config: &Value, problem: &Problem, z: &[f64]) -> Option<Vec<f6
         }
         // A fixed step sees the draws one by one; nothing else of the flow couples them. Without the
         // control variate a draw contributes more than `pwgf::term`.
-        "pwgf" if config["cv"] == true => pwgf::term(config, problem, z),
+        "pwgf" if config["cv"] == true => {
+            pwgf::term(config, problem, z, &problem.objective.gradient_at(z))
+        }
         "reinforce" if config["baseline"] == "none" => {
             let f = problem.objective.value_at(z);
             Some(problem.score(z).into_iter().map(|s| f * s).collect())
