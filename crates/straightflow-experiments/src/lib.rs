@@ -1,0 +1,1 @@
+//! Experiments with gradient estimators: model and loop readable in one file each.
