@@ -1,6 +1,5 @@
 //! Files with one JSON value per line.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -33,11 +32,4 @@ fn reason(error: &serde_json::Error) -> String {
         Some((reason, _)) => format!("{reason} at column {}", error.column()),
         None => text,
     }
-}
-
-/// One write of the whole line, so that a reader or a kill finds it complete or not at all, as far
-/// as the operating system can promise that.
-pub fn append(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
-    out.write_all(line)?;
-    out.flush()
 }

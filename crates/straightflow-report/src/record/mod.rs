@@ -154,13 +154,24 @@ impl Run {
             source,
         })?;
         line.push(b'\n');
-        match lines::append(&mut self.metrics, &line) {
+        self.append_line(&line, |out, line| out.write_all(line))
+    }
+
+    fn append_line(
+        &mut self,
+        line: &[u8],
+        write: impl FnOnce(&mut File, &[u8]) -> io::Result<()>,
+    ) -> Result<(), RecordError> {
+        match write(&mut self.metrics, line) {
             Ok(()) => self.complete += line.len() as u64,
             Err(source) => {
                 // A part of the line may be there. Were it to stay, the next record would be glued
                 // to it. When it cannot be cut off either, the next `open` does it.
                 let _ = self.metrics.set_len(self.complete);
-                return Err(RecordError::Write { path: file, source });
+                return Err(RecordError::Write {
+                    path: self.path.join(METRICS),
+                    source,
+                });
             }
         }
         Ok(())
@@ -276,4 +287,25 @@ fn read(path: &Path) -> Result<Vec<u8>, RecordError> {
         path: path.to_owned(),
         source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_was_written_in_part_is_taken_back() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let config = std::collections::BTreeMap::from([("experiment", "toy")]);
+        let mut run = Run::open(directory.path(), &config).expect("a new run");
+        run.append(&1).expect("appended");
+        let error = run.append_line(b"22222\n", |out, line| {
+            out.write_all(&line[..3])?;
+            Err(ErrorKind::StorageFull.into())
+        });
+        let error = error.expect_err("the disk is full");
+        assert!(matches!(error, RecordError::Write { .. }));
+        run.append(&3).expect("there is room again");
+        assert_eq!(run.metrics::<u64>().expect("records"), [1, 3]);
+    }
 }
