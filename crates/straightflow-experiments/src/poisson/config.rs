@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 use straightflow::distribution::CountLaw;
-use straightflow::estimator::StateShape;
+use straightflow::estimator::{REGISTRY, StateShape};
 use straightflow::kernel::{Bandwidth, KernelFamily};
 use straightflow::prelude::*;
 use straightflow::projection::SelfTerms;
@@ -213,8 +213,9 @@ impl Settings {
             None => (id, 1.0),
         };
         let mut spec: Spec = text.parse().map_err(GameError::Estimator)?;
-        let estimator = spec.build().map_err(GameError::Estimator)?;
-        let takes_samples = estimator.config().get("samples").is_some();
+        let takes_samples = REGISTRY.iter().any(|entry| {
+            entry.id == spec.id() && entry.options.iter().any(|(key, _)| *key == "samples")
+        });
         if takes_samples && !text.contains("samples=") {
             spec.set("samples", &self.samples.to_string());
         }

@@ -240,7 +240,7 @@ mod tests {
         let z = [[0.0, 7.0], [3.0, 1.0], [12.0, 5.0]];
         let data = TensorData::new(z.as_flattened().to_vec(), [3, 2, 1]);
         let cost = critics.cost(Tensor::from_data(data, (&Device::flex(), DType::F64)));
-        let cost: Vec<f64> = cost.into_data().to_vec().expect("f64");
+        let cost: Vec<f64> = cost.into_data().try_to_vec().expect("f64");
         for (row, values) in z.iter().zip(cost.chunks(2)) {
             for ((z, player), cost) in row.iter().zip(&players).zip(values) {
                 assert!((player.probability(*z) + cost).abs() < 1e-14);

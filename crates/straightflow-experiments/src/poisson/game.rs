@@ -94,7 +94,7 @@ pub(super) fn play(
                 estimator.gradient(key, &q, |z, _q| critics.cost(z))
             })
             .map_err(failed)?;
-        let gradient: Vec<f64> = gradient.into_data().to_vec().expect("double precision");
+        let gradient: Vec<f64> = gradient.into_data().try_to_vec().expect("double precision");
         for (table, by_log_rate) in tables.iter_mut().zip(gradient) {
             table.descend(config, row, by_log_rate)?;
         }

@@ -23,15 +23,6 @@ pub struct Cell {
     pub games: Vec<Game>,
 }
 
-impl Cell {
-    /// The cell as it will be read from the records. serde_json reads some numbers with an error
-    /// in the last bit; a summary must not depend on who played its cells.
-    fn read_back(&self) -> Self {
-        let text = serde_json::to_string(self).expect("plain numbers");
-        serde_json::from_str(&text).expect("its own text")
-    }
-}
-
 /// Who watches a run.
 pub trait Watcher {
     /// Why a cell could not be taken; errors of the games become this.
@@ -114,7 +105,7 @@ pub fn run<W: Watcher>(
                     Ok((place, cell)) => {
                         let cell = cell?;
                         watcher.complete(&cell)?;
-                        cells[place] = Some(cell.read_back());
+                        cells[place] = Some(cell);
                     }
                     Err(mpsc::RecvTimeoutError::Timeout) => {}
                     Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
