@@ -3,6 +3,7 @@
 //! * [`record`]: the directory of a run, which is written while the run goes on and read when it is
 //!   resumed.
 
+pub mod plot;
 pub mod record;
 
 pub use record::{RecordError, Run};
