@@ -40,5 +40,5 @@ pub use flow::Flow;
 pub use pareto::{Candidate, Pareto};
 pub use scale::Axis;
 
-pub(crate) use svg::Escaped;
+pub(crate) use scale::sign;
 pub(crate) use theme::style;
