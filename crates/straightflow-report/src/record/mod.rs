@@ -217,6 +217,14 @@ pub fn write_file(path: &Path, text: &str) -> io::Result<()> {
     atomic::replace(path, |out| out.write_all(text.as_bytes()))
 }
 
+/// The records in the bytes of a `metrics.jsonl`, without a torn last line. The path is for messages.
+pub(crate) fn parse_lines<T: DeserializeOwned>(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Vec<T>, RecordError> {
+    lines::parse(path, lines::complete(bytes))
+}
+
 /// Whether the directory is there and holds the run with this configuration; false means that it is
 /// free.
 fn holds_same_run(path: &Path, text: &str) -> Result<bool, RecordError> {
