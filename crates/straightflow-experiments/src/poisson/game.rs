@@ -75,7 +75,7 @@ pub(super) fn play(
     let mut tables: Vec<Table> = seeds.map(table).collect();
     for iteration in 0..config.length() {
         for table in &mut tables {
-            table.teach(config, iteration)?;
+            table.teach(config, iteration);
         }
         let failed = |source| GameError::Estimate {
             row: row.id.clone(),
@@ -124,7 +124,7 @@ impl Table {
     }
 
     /// The discriminator's step.
-    fn teach(&mut self, config: &Config, iteration: usize) -> Result<(), GameError> {
+    fn teach(&mut self, config: &Config, iteration: usize) {
         let key = self.fresh_data.child(iteration as u64);
         let mut data = match self.data.len() {
             0 => draw(key, config.rate, config.samples),
@@ -141,7 +141,6 @@ impl Table {
             let open = fakes.iter().map(|z| self.discriminator.probability(*z));
             self.openness = average(open.map(|w| 4.0 * w * (1.0 - w)));
         }
-        Ok(())
     }
 
     /// The generator's step, down the gradient of `-E w`.
@@ -189,7 +188,7 @@ impl Table {
 const LARGEST_RATE: f64 = 1e15;
 
 /// Counts of a rate that is positive and finite.
-fn draw(key: Key, rate: f64, count: usize) -> Vec<f64> {
+pub(super) fn draw(key: Key, rate: f64, count: usize) -> Vec<f64> {
     let counts = Counts::new(rate).expect("a rate within its range");
     counts.sample_iter(key.generator()).take(count).collect()
 }

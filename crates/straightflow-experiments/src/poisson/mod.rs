@@ -7,6 +7,7 @@ mod config;
 mod discriminator;
 mod error;
 mod game;
+mod pictures;
 mod run;
 mod summary;
 
@@ -14,5 +15,6 @@ pub use config::{Config, DEFAULT_ROWS, Parametrisation, Row, Settings, paper_gai
 pub use discriminator::GameObjective;
 pub use error::GameError;
 pub use game::{FLOOR, Game};
+pub use pictures::{Curve, FlowPicture, flow_step, kernel_weights, learning_curves};
 pub use run::{Cell, Watcher, run};
 pub use summary::{Summary, SummaryRow};
