@@ -251,6 +251,43 @@ pub enum Error {
         got: [usize; 2],
     },
 
+    /// Samples below a layer of another size than its control network was made for.
+    #[error(
+        "the control network takes {expected} numbers of the layers below, got {got}: make the states with `StateShape::stacked`"
+    )]
+    BelowWidth {
+        /// The numbers that the network takes.
+        expected: usize,
+        /// The numbers in one sample of all layers below.
+        got: usize,
+    },
+
+    /// An estimator that has no rule for stacked variables.
+    #[error("`{estimator}` has no rule for a chain of variables{because}")]
+    UnsupportedChain {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// What of the configuration is in the way: empty, or a clause after a comma.
+        because: &'static str,
+    },
+
+    /// A chain without layers.
+    #[error("a chain needs at least one layer")]
+    EmptyChain,
+
+    /// A layer whose law has another number of rows than there are samples below it.
+    #[error(
+        "layer {layer} has parameters for {got} rows, expected {expected}: one for each draw and batch element, draw by draw"
+    )]
+    LayerRows {
+        /// The layer, from 0.
+        layer: usize,
+        /// Draws times batch elements.
+        expected: usize,
+        /// The rows of the parameters.
+        got: usize,
+    },
+
     /// A specification that is not of the form `id` or `id:key=value,key=value`.
     #[error("`{spec}` is not an estimator specification: write `id` or `id:key=value,key=value`")]
     MalformedSpec {

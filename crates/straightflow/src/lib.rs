@@ -65,8 +65,8 @@ pub mod prelude {
     };
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
-        Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec, State,
-        StateShape, Temperature,
+        Chain, ChainEstimate, ChainState, Estimate, Estimator, EstimatorConfig, EstimatorExt,
+        Pathwise, PathwiseExt, Spec, State, StateShape, Temperature,
     };
     pub use crate::exact::Exact;
     pub use crate::objective::Objective;

@@ -111,12 +111,31 @@ impl Counts {
     pub fn gradients(&self) -> usize {
         self.gradients.load(Ordering::Relaxed)
     }
+
+    /// Lets a cost `[n, batch]` of `draws` draws through that has the expected shape and is finite,
+    /// and counts it and its backward pass.
+    pub(crate) fn watch(
+        &self,
+        cost: Tensor<2>,
+        expected: [usize; 2],
+        draws: usize,
+    ) -> Result<Tensor<2>> {
+        self.evaluations.fetch_add(draws, Ordering::Relaxed);
+        let cost = check_cost(cost, expected)?;
+        let probe = Probe {
+            gradients: self.gradients.clone(),
+            draws,
+        };
+        Ok(custom_grad(cost.clone(), cost.inner(), Arc::new(probe)))
+    }
 }
 
 /// An objective in canonical shapes, as estimators see it: checked and counted.
 pub struct CountedObjective<'a> {
     objective: &'a dyn CanonicalObjective,
     counts: Counts,
+    /// How many draws of the estimate each batch element of the law stands for.
+    draws_per_element: usize,
 }
 
 impl Debug for CountedObjective<'_> {
@@ -129,9 +148,19 @@ impl Debug for CountedObjective<'_> {
 
 impl<'a> CountedObjective<'a> {
     pub(crate) fn new(objective: &'a dyn CanonicalObjective) -> Self {
+        Self::sharing(objective, Counts::default(), 1)
+    }
+
+    /// An objective that adds to the counts of another.
+    pub(crate) fn sharing(
+        objective: &'a dyn CanonicalObjective,
+        counts: Counts,
+        draws_per_element: usize,
+    ) -> Self {
         Self {
             objective,
-            counts: Counts::default(),
+            counts,
+            draws_per_element,
         }
     }
 
@@ -189,15 +218,11 @@ impl<'a> CountedObjective<'a> {
         &self,
         z: Tensor<4>,
         law: &Law,
-        cost: impl FnOnce(Tensor<4>) -> Tensor<2>,
+        cost: impl FnOnce(Tensor<4>) -> Result<Tensor<2>>,
     ) -> Result<Tensor<2>> {
         let expected = [z.dims()[0], law.dims()[0]];
-        self.counts
-            .evaluations
-            .fetch_add(expected[0], Ordering::Relaxed);
-        let cost = check_cost(cost(z), expected)?;
-        let probe = Arc::new(Probe(self.counts.gradients.clone()));
-        Ok(custom_grad(cost.clone(), cost.inner(), probe))
+        let draws = expected[0] * self.draws_per_element;
+        self.counts.watch(cost(z)?, expected, draws)
     }
 }
 
@@ -221,11 +246,14 @@ pub(crate) fn check_cost(cost: Tensor<2>, expected: [usize; 2]) -> Result<Tensor
 
 /// An identity whose backward pass counts.
 #[derive(Debug)]
-struct Probe(Arc<AtomicUsize>);
+struct Probe {
+    gradients: Arc<AtomicUsize>,
+    draws: usize,
+}
 
 impl Rule<2, 2> for Probe {
     fn backward(&self, _parent: Tensor<2>, _output: Tensor<2>, grad: Tensor<2>) -> Tensor<2> {
-        self.0.fetch_add(grad.dims()[0], Ordering::Relaxed);
+        self.gradients.fetch_add(self.draws, Ordering::Relaxed);
         grad
     }
 }
@@ -233,8 +261,8 @@ impl Rule<2, 2> for Probe {
 /// [`Objective`] without the type of the distribution.
 pub(crate) trait CanonicalObjective {
     fn kind(&self) -> ObjectiveKind;
-    fn cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2>;
-    fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2>;
+    fn cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>>;
+    fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>>;
 }
 
 /// The bridge from the typed to the canonical form.
@@ -257,14 +285,14 @@ impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> 
         self.objective.kind()
     }
 
-    fn cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2> {
+    fn cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
         let q = D::from_law(law.clone());
-        self.objective.cost(D::Samples::from_canonical(z), &q)
+        Ok(self.objective.cost(D::Samples::from_canonical(z), &q))
     }
 
-    fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Tensor<2> {
+    fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
         let q = D::from_law(law.clone());
-        self.objective
-            .frozen_cost(D::Samples::from_canonical(z), &q)
+        let z = D::Samples::from_canonical(z);
+        Ok(self.objective.frozen_cost(z, &q))
     }
 }

@@ -164,3 +164,18 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
         self.law().validate()
     }
 }
+
+/// The canonical form is a distribution itself, for code that serves every family, and for chains
+/// whose layers are of different families.
+impl Distribution for Law {
+    type Parameters = Tensor<3>;
+    type Samples = Tensor<4>;
+
+    fn law(&self) -> &Law {
+        self
+    }
+
+    fn from_law(law: Law) -> Self {
+        law
+    }
+}

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::antithetic::pair_outcome;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
@@ -106,6 +106,10 @@ impl Estimator for Arm {
             evaluations: 2 * n,
             gradients: 0,
         }
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Layerwise
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::antithetic::{along, bits};
 use super::reinforce::leave_one_out;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
@@ -119,6 +119,10 @@ impl Estimator for Arms {
             evaluations: n,
             gradients: 0,
         }
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Layerwise
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

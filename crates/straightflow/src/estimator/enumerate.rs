@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, ChainNoise, ChainOutcome, CountedChain, Pass, Stacked, Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::Exact;
 use crate::objective::{CountedObjective, ObjectiveKind};
 
@@ -135,6 +135,10 @@ impl Estimator for Enumerate {
         self.oracle().count(law).map(|_| ())
     }
 
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Own(self)
+    }
+
     fn outcome(&self, _noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let (z, _) = self.oracle().states(&law.constant())?;
         let cost = objective.evaluate(z.clone(), law)?;
@@ -145,6 +149,45 @@ impl Estimator for Enumerate {
             values: cost.inner(),
             surrogate: expectation.mean(),
             samples: z,
+        })
+    }
+}
+
+impl Stacked for Enumerate {
+    fn chain_outcome(&self, _noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+        let mut pass = Pass {
+            laws: Vec::new(),
+            z: Vec::new(),
+        };
+        for _ in 0..chain.layers() {
+            let law = chain.layer(&pass.z)?.constant();
+            self.check(&law, 1)?;
+            let below = pass.z.first().map_or(1, |z| z.dims()[0]);
+            let states = self.oracle().count(&law)?;
+            if states.saturating_mul(below) > self.config.limit {
+                return Err(Error::TooManyStates {
+                    states: states as f64 * below as f64,
+                    limit: self.config.limit,
+                });
+            }
+            let (z, _) = self.oracle().states(&law)?;
+            let [states, rows, d, k] = z.dims();
+            let batch = rows / below;
+            // Each state of the layers below meets each of this one.
+            for z in &mut pass.z {
+                *z = z.clone().repeat_dim(0, states);
+            }
+            pass.z.push(z.reshape([states * below, batch, d, k]));
+        }
+        for layer in 0..chain.layers() {
+            pass.laws.push(chain.layer(&pass.z[..layer])?);
+        }
+        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+        let probability = pass.log_prob().exp();
+        Ok(ChainOutcome {
+            surrogate: (probability * cost.clone()).sum_dim(0).mean(),
+            values: cost.inner(),
+            samples: pass.z,
         })
     }
 }

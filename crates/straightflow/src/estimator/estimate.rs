@@ -5,6 +5,9 @@ use std::fmt::Debug;
 
 use burn::tensor::{Device, Tensor};
 
+use super::chain::{
+    self, Chain, ChainEstimate, ChainNoise, CountedChain, Stacking, layerwise, on_tape,
+};
 use super::noise::{Noise, NoiseSpec};
 use super::pathwise::Pathwise;
 use super::registry::{Entry, Price};
@@ -14,7 +17,9 @@ use super::temperature::Temperature;
 use crate::Key;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
-use crate::objective::{BoundFn, CostFn, CountedObjective, Counts, Objective, Untyped};
+use crate::objective::{
+    BoundFn, CostFn, CountedObjective, Counts, Objective, ObjectiveKind, Untyped,
+};
 use crate::ops::gradient_only;
 
 /// What an estimator implements. Users call the methods of [`EstimatorExt`].
@@ -64,10 +69,38 @@ pub trait Estimator: Debug + Send + Sync {
     /// # Errors
     ///
     /// If the estimator has no state of its own, or a part of the state is missing.
-    fn bind(&self, _state: &State, _input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
+        self.bind_layers(std::slice::from_ref(state), input)
+    }
+
+    /// As [`bind`](Self::bind), with the states of all layers of a [`Chain`](super::Chain), from
+    /// the lowest up. This is the method that an estimator with state implements.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    fn bind_layers(
+        &self,
+        _states: &[State],
+        _input: Option<Tensor<2>>,
+    ) -> Result<Box<dyn Estimator>> {
         Err(Error::NoState {
             estimator: self.entry().id,
         })
+    }
+
+    /// How the estimator treats the layers of a [`Chain`](super::Chain).
+    fn stacking(&self) -> Stacking<'_> {
+        match self.pathwise() {
+            Some(pathwise) => Stacking::Tape(pathwise),
+            None => Stacking::Unsupported,
+        }
+    }
+
+    /// The same estimator with the state of one layer of a [`Chain`](super::Chain) only, if its
+    /// layers have states.
+    fn at_layer(&self, _layer: usize) -> Option<Box<dyn Estimator>> {
+        None
     }
 
     /// The estimator of a training step: the same, with a scheduled temperature advanced to that
@@ -274,6 +307,43 @@ pub trait EstimatorExt: Estimator {
         run(self, &noise, q, objective)
     }
 
+    /// Estimates the mean cost of a [`Chain`] of stacked variables and its gradients.
+    ///
+    /// | estimators | rule |
+    /// |---|---|
+    /// | pathwise ones | samples of all layers on the tape |
+    /// | `reinforce`, `vimco` | the score of all layers together, with the full cost |
+    /// | `muprop` | the expansion about a mean-field pass |
+    /// | `arm`, `disarm`, `arms`, `double-cv`, `finite-difference` | one layer after the other: hard samples below, fresh draws above for each evaluation |
+    /// | `rebar`, `relax` | for each layer: hard samples below, relaxed ones at and above it |
+    /// | `enumerate` | the sum over the states of all layers |
+    ///
+    /// # Errors
+    ///
+    /// [`UnsupportedChain`](Error::UnsupportedChain) if the estimator has no rule for chains, and as
+    /// [`estimate`](Self::estimate).
+    fn estimate_chain<D: Distribution>(
+        &self,
+        key: Key,
+        chain: &impl Chain<D>,
+    ) -> Result<ChainEstimate<D>> {
+        run_chain(self, &ChainNoise::new(key), chain)
+    }
+
+    /// As [`estimate_chain`](Self::estimate_chain), with the noise passed in: one piece after the
+    /// other, as the estimator asks for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate_chain`](Self::estimate_chain), and if the noise is not what is asked for.
+    fn estimate_chain_from_noise<D: Distribution>(
+        &self,
+        noise: Vec<Vec<Tensor<4>>>,
+        chain: &impl Chain<D>,
+    ) -> Result<ChainEstimate<D>> {
+        run_chain(self, &ChainNoise::given(noise), chain)
+    }
+
     /// The gradient of the mean cost of *each* batch element with respect to its natural
     /// parameters, of their shape and on no tape: what variances are measured on.
     ///
@@ -340,6 +410,46 @@ pub trait EstimatorExt: Estimator {
 
 impl<E: Estimator + ?Sized> EstimatorExt for E {}
 
+fn check_kind(entry: &Entry, got: ObjectiveKind) -> Result<()> {
+    if got != entry.objective {
+        return Err(Error::UnsupportedObjective {
+            estimator: entry.id,
+            expected: entry.objective,
+            got,
+        });
+    }
+    Ok(())
+}
+
+fn run_chain<E: Estimator + ?Sized, D: Distribution>(
+    estimator: &E,
+    noise: &ChainNoise,
+    chain: &impl Chain<D>,
+) -> Result<ChainEstimate<D>> {
+    let chain = chain::Untyped::new(chain);
+    let chain = CountedChain::new(&chain)?;
+    let entry = estimator.entry();
+    check_kind(entry, chain.kind())?;
+    let outcome = match estimator.stacking() {
+        Stacking::Tape(pathwise) => on_tape(pathwise, noise, &chain)?,
+        Stacking::Layerwise => layerwise(estimator, noise, &chain)?,
+        Stacking::Own(stacked) => stacked.chain_outcome(noise, &chain)?,
+        Stacking::Unsupported => {
+            return Err(Error::UnsupportedChain {
+                estimator: entry.id,
+                because: "",
+            });
+        }
+    };
+    let samples = outcome.samples.into_iter();
+    Ok(ChainEstimate {
+        values: outcome.values,
+        surrogate: outcome.surrogate,
+        samples: samples.map(D::Samples::from_canonical).collect(),
+        counts: chain.counts(),
+    })
+}
+
 fn run<E: Estimator + ?Sized, D: Distribution>(
     estimator: &E,
     noise: &Noise,
@@ -348,14 +458,7 @@ fn run<E: Estimator + ?Sized, D: Distribution>(
 ) -> Result<Estimate<D>> {
     let objective = Untyped::new(objective);
     let objective = CountedObjective::new(&objective);
-    let entry = estimator.entry();
-    if objective.kind() != entry.objective {
-        return Err(Error::UnsupportedObjective {
-            estimator: entry.id,
-            expected: entry.objective,
-            got: objective.kind(),
-        });
-    }
+    check_kind(estimator.entry(), objective.kind())?;
     let outcome = estimator.outcome(noise, q.law(), &objective)?;
     Ok(Estimate {
         values: outcome.values,

@@ -4,7 +4,7 @@ use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, Stacking,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
@@ -119,6 +119,10 @@ impl Estimator for FiniteDifference {
             evaluations: n * (moves + 1),
             gradients: 0,
         }
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Layerwise
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

@@ -5,7 +5,10 @@
 //! documentation, tests, benches and reports are made.
 
 mod antithetic;
+mod chain;
+mod control;
 mod estimate;
+mod network;
 mod noise;
 mod pathwise;
 mod registry;
@@ -14,12 +17,17 @@ mod spec;
 mod state;
 mod temperature;
 
+pub use chain::{
+    Chain, ChainEstimate, ChainNoise, ChainOutcome, CountedChain, Pass, Stacked, Stacking,
+    chain_log_prob,
+};
 pub use estimate::{Estimate, Estimator, EstimatorExt, Outcome};
+pub use network::{ControlNetwork, Network};
 pub use noise::{Noise, NoiseLaw, NoiseSpec};
 pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
 pub use registry::{About, Bias, Entry, EstimatorConfig, Need, Preset, Price, display_option};
 pub use spec::Spec;
-pub use state::{MovingAverage, Network, State, StateShape};
+pub use state::{ChainState, LearnedBaseline, MovingAverage, State, StateShape};
 pub use temperature::Temperature;
 
 /// Declares the modules and collects their entries: a new estimator is one file and one word here.
@@ -53,6 +61,10 @@ estimators! {
     arm,
     disarm,
     arms,
+    muprop,
+    double_cv,
+    rebar,
+    relax,
     vimco,
     finite_difference,
     enumerate,

@@ -264,6 +264,22 @@ impl Entry {
         Ok(())
     }
 
+    /// Checks a whole number that must not be zero.
+    pub(super) fn need_positive(&self, option: &str, got: usize) -> Result<()> {
+        if got == 0 {
+            return Err(self.invalid(format!("`{option}` must be at least 1")));
+        }
+        Ok(())
+    }
+
+    /// Checks a number that must be finite.
+    pub(super) fn need_finite(&self, option: &str, got: f64) -> Result<()> {
+        if !got.is_finite() {
+            return Err(self.invalid(format!("`{option}` must be finite, got {got}")));
+        }
+        Ok(())
+    }
+
     /// Checks how many random numbers a variable takes.
     ///
     /// # Errors

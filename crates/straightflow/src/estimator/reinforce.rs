@@ -4,8 +4,8 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, MovingAverage, Need, Network, Noise, NoiseSpec,
-    Outcome, Price, State, StateShape,
+    About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, MovingAverage, Need, Network, Noise, NoiseSpec,
+    Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -83,9 +83,7 @@ impl EstimatorConfig for ReinforceConfig {
             let message = format!("`decay` must be at least 0 and below 1, got {}", self.decay);
             return Err(ENTRY.invalid(message));
         }
-        if self.hidden == 0 {
-            return Err(ENTRY.invalid("`hidden` must be at least 1"));
-        }
+        ENTRY.need_positive("hidden", self.hidden)?;
         let estimator = Reinforce {
             config: self,
             bound: None,
@@ -160,6 +158,51 @@ impl Reinforce {
     }
 }
 
+impl Reinforce {
+    /// The baseline `[batch]` or `[1]`, if it comes from a state, on the network's tape.
+    fn predicted(&self, law: &Law) -> Result<Option<Tensor<1>>> {
+        match &self.bound {
+            Some(Bound::Average(average)) => average.predict(law).map(Some),
+            Some(Bound::Learned(network, input)) => network.forward(input.as_ref(), law).map(Some),
+            None if self.part().is_some() => Err(Error::MissingState {
+                estimator: ENTRY.id,
+            }),
+            None => Ok(None),
+        }
+    }
+
+    /// The score times the cost less the baseline, and the squared error of a prediction.
+    fn scalar(
+        &self,
+        values: Tensor<2>,
+        log_prob: Tensor<2>,
+        predicted: Option<Tensor<1>>,
+    ) -> Tensor<1> {
+        let Some(predicted) = predicted else {
+            let advantage = match self.config.baseline {
+                ReinforceBaseline::Loo => leave_one_out(values),
+                _ => values,
+            };
+            return (log_prob * advantage).mean();
+        };
+        let error = values - predicted.unsqueeze_dim(0);
+        (log_prob * error.clone().inner() + error.square()).mean()
+    }
+}
+
+impl Stacked for Reinforce {
+    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+        let pass = Pass::new(self, self.samples(), chain, |law, n| {
+            let noise = noise.next(law, &self.noise(law, n))?;
+            Ok(noise.get(0))
+        })?;
+        let predicted = self.predicted(&pass.laws[0])?;
+        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+        let scalar = self.scalar(cost.clone().inner(), pass.log_prob(), predicted);
+        Ok(pass.outcome(cost, scalar))
+    }
+}
+
 impl Estimator for Reinforce {
     fn entry(&self) -> &'static Entry {
         &ENTRY
@@ -191,32 +234,18 @@ impl Estimator for Reinforce {
         }
     }
 
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Own(self)
+    }
+
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        // On the network's tape; before the cost, because it can fail.
-        let predicted = match &self.bound {
-            Some(Bound::Average(average)) => Some(average.predict(law)?),
-            Some(Bound::Learned(network, input)) => Some(network.forward(input.as_ref(), law)?),
-            None if self.part().is_some() => {
-                return Err(Error::MissingState {
-                    estimator: ENTRY.id,
-                });
-            }
-            None => None,
-        };
+        // Before the cost, because it can fail.
+        let predicted = self.predicted(law)?;
         let z = noise.get(0);
         let cost = objective.evaluate(z.clone(), law)?;
         let values = cost.clone().inner();
-        let log_prob = law.log_prob(z.clone());
-        let Some(predicted) = predicted else {
-            let advantage = match self.config.baseline {
-                ReinforceBaseline::Loo => leave_one_out(values),
-                _ => values,
-            };
-            return Ok(Outcome::new(cost, (log_prob * advantage).mean(), z));
-        };
-        let error = values - predicted.unsqueeze_dim(0);
-        let score = log_prob * error.clone().inner();
-        Ok(Outcome::new(cost, (score + error.square()).mean(), z))
+        let scalar = self.scalar(values, law.log_prob(z.clone()), predicted);
+        Ok(Outcome::new(cost, scalar, z))
     }
 
     fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
@@ -237,15 +266,21 @@ impl Estimator for Reinforce {
         Some(state)
     }
 
-    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
+    fn bind_layers(
+        &self,
+        states: &[State],
+        input: Option<Tensor<2>>,
+    ) -> Result<Box<dyn Estimator>> {
         let estimator = ENTRY.id;
         let part = self.part().ok_or(Error::NoState { estimator })?;
+        // The cost is one number for all layers, so one prediction is enough.
+        let state = states.first();
         let bound = match self.config.baseline {
             ReinforceBaseline::Learned => {
-                let network = state.baseline.clone();
+                let network = state.and_then(|state| state.baseline.clone());
                 network.map(|network| Bound::Learned(Box::new(network), input))
             }
-            _ => state.average.clone().map(Bound::Average),
+            _ => state.and_then(|state| state.average.clone().map(Bound::Average)),
         };
         Ok(Box::new(Self {
             config: self.config.clone(),

@@ -4,10 +4,12 @@
 //! optimiser of its own trains it on the same surrogate, and it is saved with the model's record.
 
 use burn::module::{Module, Param};
-use burn::nn::Linear;
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
 
-use super::estimate::Estimate;
+use super::chain::ChainEstimate;
+use super::estimate::{Estimate, Estimator};
+use super::network::{ControlNetwork, Network};
 use crate::Key;
 use crate::distribution::{Distribution, Law};
 use crate::error::{Error, Result};
@@ -17,6 +19,8 @@ use crate::error::{Error, Result};
 pub struct StateShape {
     /// The features of the conditioning input `[batch, features]`; 0 if there is none.
     pub features: usize,
+    /// The numbers in one sample of all layers below, in a [`Chain`](super::Chain); else 0.
+    pub below: usize,
     /// The coordinates of the variable.
     pub d: usize,
     /// The categories of each coordinate; 1 if it is ordered.
@@ -31,10 +35,23 @@ impl StateShape {
         let [_, d, k] = law.dims();
         Self {
             features,
+            below: 0,
             d,
             k,
             dtype: law.natural().dtype(),
         }
+    }
+
+    /// The shapes for each layer of a [`Chain`](super::Chain) with these laws, from the lowest up.
+    pub fn stacked(laws: &[Law], features: usize) -> Vec<Self> {
+        let mut below = 0;
+        let mut shapes = Vec::new();
+        for law in laws {
+            let shape = Self::of(law, features);
+            shapes.push(Self { below, ..shape });
+            below += shape.d * shape.k;
+        }
+        shapes
     }
 }
 
@@ -51,7 +68,7 @@ impl StateShape {
 /// let x = Tensor::<2>::ones([3, 4], &device); // what the encoder sees
 ///
 /// let estimator = "reinforce:baseline=learned".parse::<Spec>()?.build()?;
-/// let shape = StateShape { features: 4, d: 2, k: 1, dtype: x.dtype() };
+/// let shape = StateShape { features: 4, below: 0, d: 2, k: 1, dtype: x.dtype() };
 /// let mut state = estimator.init_state(Key::new(1), shape, &device).expect("it learns");
 /// let mut optimiser = AdamConfig::new().init();
 /// for step in 0..3 {
@@ -76,16 +93,81 @@ pub struct State {
     pub average: Option<MovingAverage>,
     /// The network that predicts the cost from the conditioning input.
     pub baseline: Option<Network>,
+    /// The numbers that scale the parts of a control variate.
+    pub coefficients: Option<Param<Tensor<1>>>,
+    /// The logarithm of the temperature of a relaxation, `[1]`.
+    pub log_temperature: Option<Param<Tensor<1>>>,
+    /// The network that is a control variate itself.
+    pub control: Option<ControlNetwork>,
 }
 
 impl State {
     /// Takes note of an estimate: call it once for each, after the optimiser's step. It changes
     /// what is not trained by gradients, and does nothing if there is no such part.
     pub fn update<D: Distribution>(&mut self, estimate: &Estimate<D>) {
+        self.note(estimate.values.clone());
+    }
+
+    fn note(&mut self, values: Tensor<2>) {
         if let Some(average) = &mut self.average {
-            average.update(estimate.values.clone().mean());
+            average.update(values.mean());
         }
     }
+}
+
+/// The states of all layers of a [`Chain`](super::Chain), from the lowest up.
+#[derive(Module, Debug)]
+pub struct ChainState {
+    /// One for each layer.
+    pub layers: Vec<State>,
+}
+
+impl ChainState {
+    /// New state for an estimator, with the shapes of [`StateShape::stacked`]; `None` if it has none.
+    /// Layer `i` takes the child `i` of the key.
+    pub fn new(
+        estimator: &(impl Estimator + ?Sized),
+        key: Key,
+        shapes: &[StateShape],
+        device: &Device,
+    ) -> Option<Self> {
+        let layer = |(i, shape): (usize, &StateShape)| {
+            estimator.init_state(key.child(i as u64), *shape, device)
+        };
+        let layers: Option<Vec<State>> = shapes.iter().enumerate().map(layer).collect();
+        layers.map(|layers| Self { layers })
+    }
+
+    /// As [`State::update`], for an estimate of a chain.
+    pub fn update<D: Distribution>(&mut self, estimate: &ChainEstimate<D>) {
+        for state in &mut self.layers {
+            state.note(estimate.values.clone());
+        }
+    }
+}
+
+/// What is subtracted from the cost besides a control variate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LearnedBaseline {
+    /// Nothing.
+    #[default]
+    None,
+    /// What a network predicts from the conditioning input.
+    Learned,
+}
+
+/// Learned numbers `[count]`, at their start.
+pub(super) fn numbers(start: &[f64], device: &Device, dtype: DType) -> Param<Tensor<1>> {
+    let data = TensorData::new(start.to_vec(), [start.len()]);
+    Param::from_tensor(Tensor::from_data(data, (device, dtype)))
+}
+
+/// Learned numbers for a law, on their own tape, after a look at their precision.
+pub(super) fn read(numbers: &Param<Tensor<1>>, law: &Law) -> Result<Tensor<1>> {
+    let numbers = numbers.val();
+    same_dtype(numbers.dtype(), law)?;
+    Ok(numbers)
 }
 
 /// An exponential moving average of the mean cost, corrected for its start at zero.
@@ -143,70 +225,7 @@ impl MovingAverage {
     }
 }
 
-/// A network with one hidden layer of tanh units, from the conditioning input `[batch, features]`
-/// to one number for each batch element. Without an input it sees a constant, and so learns one.
-#[derive(Module, Debug)]
-pub struct Network {
-    hidden: Linear,
-    output: Linear,
-    #[module(skip)]
-    features: usize,
-}
-
-impl Network {
-    /// A network whose weights come from a key (Glorot and Bengio 2010: uniform, with variance
-    /// `2 / (inputs + outputs)`) and whose biases are zero.
-    pub fn new(key: Key, features: usize, hidden: usize, device: &Device, dtype: DType) -> Self {
-        let layer = |key: Key, inputs: usize, outputs: usize| {
-            let limit = (6.0 / (inputs + outputs) as f64).sqrt();
-            let mut weights = vec![0.0; inputs * outputs];
-            key.fill_uniform_f64(&mut weights);
-            for weight in &mut weights {
-                *weight = (2.0 * *weight - 1.0) * limit;
-            }
-            let weights = TensorData::new(weights, [inputs, outputs]);
-            Linear {
-                weight: Param::from_tensor(Tensor::from_data(weights, (device, dtype))),
-                bias: Some(Param::from_tensor(Tensor::zeros(
-                    [outputs],
-                    (device, dtype),
-                ))),
-            }
-        };
-        let [first, second] = key.split();
-        Self {
-            hidden: layer(first, features.max(1), hidden),
-            output: layer(second, hidden, 1),
-            features,
-        }
-    }
-
-    /// The prediction `[batch]` for each element of the batch of a law, on the network's tape only.
-    ///
-    /// # Errors
-    ///
-    /// If the input has another shape than `[batch, features]`, or the law another precision.
-    pub fn forward(&self, input: Option<&Tensor<2>>, law: &Law) -> Result<Tensor<1>> {
-        let natural = law.natural();
-        let batch = law.dims()[0];
-        let (expected, got) = (
-            [batch, self.features],
-            input.map_or([batch, 0], |input| input.dims()),
-        );
-        if expected != got {
-            return Err(Error::InputShape { expected, got });
-        }
-        same_dtype(self.hidden.weight.val().dtype(), law)?;
-        let input = match input {
-            Some(input) => input.clone().inner(),
-            None => Tensor::ones([batch, 1], (&natural.device().inner(), natural.dtype())),
-        };
-        let hidden = self.hidden.forward(input).tanh();
-        Ok(self.output.forward(hidden).squeeze_dim(1))
-    }
-}
-
-fn same_dtype(state: DType, law: &Law) -> Result<()> {
+pub(super) fn same_dtype(state: DType, law: &Law) -> Result<()> {
     let parameters = law.natural().dtype();
     if state != parameters {
         return Err(Error::StateDType { state, parameters });

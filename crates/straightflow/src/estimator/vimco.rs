@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, ChainNoise, ChainOutcome, CountedChain, Pass, Stacked, Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
@@ -120,18 +120,42 @@ impl Estimator for Vimco {
         }
     }
 
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Own(self)
+    }
+
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let z = noise.get(0);
         let cost = objective.evaluate(z.clone(), law)?;
-        let n = cost.dims()[0] as f64;
-        let bound = -log_sum_exp(-cost.clone(), 0) + n.ln();
-        let score = law.log_prob(z.clone()) * advantages(cost.clone().inner());
         Ok(Outcome {
+            surrogate: surrogate(cost.clone(), law.log_prob(z.clone())),
             values: cost.inner(),
-            surrogate: bound.mean() + gradient_only(score.sum_dim(0).mean()),
             samples: z,
         })
     }
+}
+
+impl Stacked for Vimco {
+    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+        let pass = Pass::new(self, self.samples(), chain, |law, n| {
+            let noise = noise.next(law, &self.noise(law, n))?;
+            Ok(noise.get(0))
+        })?;
+        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+        Ok(ChainOutcome {
+            surrogate: surrogate(cost.clone(), pass.log_prob()),
+            values: cost.inner(),
+            samples: pass.z,
+        })
+    }
+}
+
+/// The mean bound, with the gradient of the score besides its own.
+fn surrogate(cost: Tensor<2>, log_prob: Tensor<2>) -> Tensor<1> {
+    let n = cost.dims()[0] as f64;
+    let bound = -log_sum_exp(-cost.clone(), 0) + n.ln();
+    let score = log_prob * advantages(cost.inner());
+    bound.mean() + gradient_only(score.sum_dim(0).mean())
 }
 
 /// `L - L_{-k}` for costs `[n, batch]`: the logarithms of n cancel.

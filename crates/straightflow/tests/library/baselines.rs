@@ -27,6 +27,7 @@ fn learned() -> Box<dyn Estimator> {
 fn state(estimator: &dyn Estimator, seed: u64, features: usize, dtype: DType) -> State {
     let shape = StateShape {
         features,
+        below: 0,
         d: 2,
         k: 1,
         dtype,

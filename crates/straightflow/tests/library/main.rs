@@ -14,6 +14,7 @@ mod flow;
 mod gapped_straight_through;
 mod gumbel_rao;
 mod gumbel_softmax;
+mod hybrids;
 mod network;
 mod oracle;
 mod pwgf;

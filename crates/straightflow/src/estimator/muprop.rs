@@ -1,0 +1,357 @@
+//! The MuProp estimator.
+
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::antithetic::along;
+use super::state::{numbers, read};
+use super::{
+    About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
+    NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
+};
+use crate::Key;
+use crate::distribution::{FamilyKind, Law};
+use crate::error::{Error, Result};
+use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::ops::leaf_like;
+
+pub(super) static ENTRY: Entry = Entry::new::<MupropConfig>(About {
+    id: "muprop",
+    name: "MuProp",
+    families: FamilyKind::ALL,
+    objective: ObjectiveKind::Expectation,
+    bias: Bias::Unbiased,
+    needs: &[Need::Value, Need::Gradient],
+    cost: "(n + 1) f, 1 df",
+    reference: "Gu, Levine, Sutskever, Mnih 2016, arXiv 1511.05176",
+    options: &[
+        (
+            "baseline",
+            "what is subtracted from the cost besides: `none` or `learned` (a network on the \
+             conditioning input)",
+        ),
+        (
+            "coefficients",
+            "of the expansion's value and slope: `unit` or `learned` (from 1 on)",
+        ),
+        ("hidden", "the tanh units of the learned baseline"),
+        ("samples", "the number of draws n of one estimate"),
+    ],
+    presets: &[],
+});
+
+/// The coefficients of MuProp's expansion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MupropCoefficients {
+    /// Both 1.
+    #[default]
+    Unit,
+    /// Learned from 1 on.
+    Learned,
+}
+
+/// The configuration of [`Muprop`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MupropConfig {
+    /// What is subtracted from the cost besides the expansion.
+    pub baseline: LearnedBaseline,
+    /// The coefficients of the expansion.
+    pub coefficients: MupropCoefficients,
+    /// The hidden units of the learned baseline.
+    pub hidden: usize,
+    /// The number of draws of one estimate.
+    pub samples: usize,
+}
+
+impl Default for MupropConfig {
+    fn default() -> Self {
+        Self {
+            baseline: LearnedBaseline::None,
+            coefficients: MupropCoefficients::Unit,
+            hidden: 100,
+            samples: 1,
+        }
+    }
+}
+
+impl EstimatorConfig for MupropConfig {
+    type Estimator = Muprop;
+
+    fn init(self) -> Result<Muprop> {
+        ENTRY.need_samples(self.samples, 1)?;
+        ENTRY.need_positive("hidden", self.hidden)?;
+        Ok(Muprop {
+            config: self,
+            bound: Vec::new(),
+            input: None,
+        })
+    }
+}
+
+/// REINFORCE on what the expansion of the cost about the mean leaves, and the gradient of the mean
+/// for the expansion itself.
+///
+/// * **Estimates** `d/d natural E f(z)`.
+/// * **With** $\frac1n \sum_i (f(z_i) - \eta_0 f(m) - \eta_1 \nabla f(m) \cdot (z_i - m) - \beta) \nabla
+///   \log q(z_i) + \eta_1 (\partial m / \partial \varphi)^\top \nabla f(m)$, where $m$ is the mean and
+///   $\beta$ the baseline. In a chain $m$ comes from a mean-field pass: each layer's mean given the
+///   means below, and $\nabla f(m)$ is the total derivative through the layers above.
+/// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned` and
+///   `baseline=learned` have [`State`]: make it with [`init_state`](Estimator::init_state), attach it
+///   with [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean
+///   square of the factor of the score with everything else stopped.
+/// * **Bias**: none, whatever the state is. With unit coefficients and without a baseline the
+///   variance on a linear cost is zero.
+/// * **Cost**: one evaluation for each draw, one more and a backward pass at the mean.
+/// * **Reference**: Gu et al. 2016 (arXiv 1511.05176, equation 6); the coefficients are those of the
+///   authors of REBAR in their comparison, here without a sigmoid.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let rates = Tensor::<2>::from_floats([[5.0, 0.5]], &Device::flex());
+/// let q = Poisson::from_rates(rates)?;
+/// let gradient = Muprop::default().gradient(Key::new(1), &q, |z, _q| {
+///     z.sum_dim(2).squeeze_dim(2) * 2.0
+/// })?;
+/// // One draw is exact on a linear cost: 2 d rate / d log rate.
+/// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
+/// assert!((gradient[0] - 10.0).abs() < 1e-4 && (gradient[1] - 1.0).abs() < 1e-4);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Muprop {
+    config: MupropConfig,
+    /// One for each layer.
+    bound: Vec<State>,
+    input: Option<Tensor<2>>,
+}
+
+/// The cost's expansion about the means, as constants.
+#[derive(Clone, Debug)]
+pub(super) struct Expansion {
+    /// `f(m)`, `[1, batch]`.
+    pub value: Tensor<2>,
+    /// `df/dm` of one layer, `[1, batch, d, k]`.
+    pub slope: Tensor<4>,
+    /// `m` of that layer, `[1, batch, d, k]`.
+    pub mean: Tensor<4>,
+}
+
+impl Muprop {
+    fn learns(&self) -> bool {
+        self.config.coefficients == MupropCoefficients::Learned
+            || self.config.baseline == LearnedBaseline::Learned
+    }
+
+    /// The first part that a state lacks.
+    fn missing(&self, state: &State) -> Option<&'static str> {
+        let coefficients = self.config.coefficients == MupropCoefficients::Learned;
+        if coefficients && state.coefficients.is_none() {
+            return Some("coefficients");
+        }
+        let baseline = self.config.baseline == LearnedBaseline::Learned;
+        (baseline && state.baseline.is_none()).then_some("baseline network")
+    }
+
+    /// The state of a layer, if the configuration learns anything.
+    fn state(&self, layer: usize) -> Result<Option<&State>> {
+        let missing = Error::MissingState {
+            estimator: ENTRY.id,
+        };
+        let learned = self.learns().then(|| self.bound.get(layer).ok_or(missing));
+        learned.transpose()
+    }
+
+    /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
+    /// `values` `[n, batch]` are the costs of samples of which `z` `[n, batch, d, k]` are the layer's.
+    pub(super) fn layer(
+        &self,
+        layer: usize,
+        laws: Laws<'_>,
+        z: Tensor<4>,
+        values: Tensor<2>,
+        expansion: &Expansion,
+    ) -> Result<Tensor<1>> {
+        let Expansion { value, slope, mean } = expansion.clone();
+        let [n, batch] = values.dims();
+        let natural = laws.own.natural().inner();
+        let learned = self.config.coefficients == MupropCoefficients::Learned;
+        let state = self.state(layer)?;
+        let coefficients = match state.and_then(|state| state.coefficients.as_ref()) {
+            Some(coefficients) if learned => read(coefficients, laws.own)?,
+            _ => Tensor::ones([2], (&natural.device(), natural.dtype())),
+        };
+        let [of_value, of_slope] = [0, 1].map(|i| coefficients.clone().narrow(0, i, 1));
+        let linear = slope.clone() * (z.clone() - mean);
+        let linear = linear.sum_dim(3).sum_dim(2).reshape([n, batch]);
+        let mut signal =
+            values - value * of_value.reshape([1, 1]) - linear * of_slope.clone().reshape([1, 1]);
+        let network = state.and_then(|state| state.baseline.as_ref());
+        if let Some(network) = network.filter(|_| self.config.baseline == LearnedBaseline::Learned)
+        {
+            signal = signal - network.forward(self.input.as_ref(), laws.first)?.unsqueeze_dim(0);
+        }
+        // A layer that depends on others has a law for each draw: then draws are rows of its batch.
+        let rows = laws.own.dims()[0];
+        let own = |x: Tensor<4>| {
+            let [n, batch, d, k] = x.dims();
+            x.reshape([n * batch / rows, rows, d, k])
+        };
+        let log_prob = laws.own.log_prob(own(z)).reshape([n, batch]);
+        let slope = own(slope.repeat_dim(0, rows / batch)) * of_slope.inner().reshape([1, 1, 1, 1]);
+        let pathwise = along(laws.own, laws.own.constant().chain(slope));
+        let mut scalar = (log_prob * signal.clone().inner()).mean() + pathwise;
+        if self.learns() {
+            scalar = scalar + signal.square().mean();
+        }
+        Ok(scalar)
+    }
+}
+
+impl Stacked for Muprop {
+    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+        let pass = Pass::new(self, self.samples(), chain, |law, n| {
+            let noise = noise.next(law, &self.noise(law, n))?;
+            Ok(noise.get(0))
+        })?;
+        let expansions = mean_field(&pass.laws[0], chain)?;
+        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+        let mut total: Option<Tensor<1>> = None;
+        for (layer, expansion) in expansions.iter().enumerate() {
+            let laws = Laws {
+                own: &pass.laws[layer],
+                first: &pass.laws[0],
+            };
+            let values = cost.clone().inner();
+            let scalar = self.layer(layer, laws, pass.z[layer].clone(), values, expansion)?;
+            total = Some(match total {
+                Some(total) => total + scalar,
+                None => scalar,
+            });
+        }
+        let total = total.ok_or(Error::EmptyChain)?;
+        Ok(pass.outcome(cost, total))
+    }
+}
+
+/// The expansions of the cost in each layer's samples about the means of a pass that takes the mean
+/// of each layer given the means below. The slopes are total derivatives: the means above follow.
+fn mean_field(first: &Law, chain: &CountedChain) -> Result<Vec<Expansion>> {
+    let mut means: Vec<Tensor<4>> = Vec::new();
+    let mut shifts: Vec<Tensor<4>> = Vec::new();
+    let mut laws: Vec<Law> = Vec::new();
+    for layer in 0..chain.layers() {
+        let law = match layer {
+            0 => first.constant(),
+            _ => chain.layer(&means)?,
+        };
+        let mean = law.mean().unsqueeze::<4>();
+        // A leaf at zero, added to the mean, has the derivative by the mean.
+        let shift = leaf_like(mean.clone().inner().zeros_like(), &first.natural());
+        means.push(mean + shift.clone());
+        shifts.push(shift);
+        laws.push(law);
+    }
+    let cost = chain.evaluate_frozen(&means, &laws)?;
+    if !cost.is_tracked() {
+        return Err(Error::NoGradient);
+    }
+    let grads = cost.clone().sum().backward();
+    let expansion = |(mean, shift): (Tensor<4>, Tensor<4>)| Expansion {
+        value: cost.clone().inner(),
+        // A layer that the cost does not depend on has no slope.
+        slope: shift.grad(&grads).unwrap_or_else(|| shift.inner()),
+        mean: mean.inner(),
+    };
+    Ok(means.into_iter().zip(shifts).map(expansion).collect())
+}
+
+/// The law of a layer and that of the lowest one, whose batch is that of the estimate.
+#[derive(Clone, Copy)]
+pub(super) struct Laws<'a> {
+    pub own: &'a Law,
+    pub first: &'a Law,
+}
+
+impl Estimator for Muprop {
+    fn entry(&self) -> &'static Entry {
+        &ENTRY
+    }
+
+    fn config(&self) -> serde_json::Value {
+        ENTRY.record(&self.config)
+    }
+
+    fn samples(&self) -> usize {
+        self.config.samples
+    }
+
+    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
+        vec![NoiseSpec::samples(law, n)]
+    }
+
+    fn price(&self, _law: &Law, n: usize) -> Price {
+        Price {
+            evaluations: n + 1,
+            gradients: 1,
+        }
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Own(self)
+    }
+
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        let mean = law.constant().mean().unsqueeze::<4>();
+        let (value, slope) = objective.value_and_gradient(mean.clone(), law)?;
+        let z = noise.get(0);
+        let cost = objective.evaluate(z.clone(), law)?;
+        let laws = Laws {
+            own: law,
+            first: law,
+        };
+        let expansion = Expansion { value, slope, mean };
+        let values = cost.clone().inner();
+        let scalar = self.layer(0, laws, z.clone(), values, &expansion)?;
+        Ok(Outcome::new(cost, scalar, z))
+    }
+
+    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+        let StateShape {
+            features, dtype, ..
+        } = shape;
+        let coefficients = self.config.coefficients == MupropCoefficients::Learned;
+        let baseline = self.config.baseline == LearnedBaseline::Learned;
+        let hidden = self.config.hidden;
+        self.learns().then(|| State {
+            coefficients: coefficients.then(|| numbers(&[1.0, 1.0], device, dtype)),
+            baseline: baseline.then(|| Network::new(key, features, hidden, device, dtype)),
+            ..State::default()
+        })
+    }
+
+    fn bind_layers(
+        &self,
+        states: &[State],
+        input: Option<Tensor<2>>,
+    ) -> Result<Box<dyn Estimator>> {
+        let estimator = ENTRY.id;
+        if !self.learns() {
+            return Err(Error::NoState { estimator });
+        }
+        if let Some(part) = states.iter().find_map(|state| self.missing(state)) {
+            return Err(Error::ForeignState { estimator, part });
+        }
+        Ok(Box::new(Self {
+            config: self.config.clone(),
+            bound: states.to_vec(),
+            input,
+        }))
+    }
+}

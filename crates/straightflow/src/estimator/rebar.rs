@@ -1,0 +1,361 @@
+//! The REBAR estimator.
+
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::control::{Relaxed, RelaxedCost, RelaxedPass, controlled, tiled};
+use super::state::{numbers, read};
+use super::{
+    About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
+    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape, Temperature,
+};
+use crate::Key;
+use crate::distribution::{FamilyKind, Law};
+use crate::error::{Error, Result};
+use crate::objective::{CountedObjective, ObjectiveKind};
+
+pub(super) static ENTRY: Entry = Entry::new::<RebarConfig>(About {
+    id: "rebar",
+    name: "REBAR",
+    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+    objective: ObjectiveKind::Expectation,
+    bias: Bias::Unbiased,
+    needs: &[Need::Value, Need::Gradient],
+    cost: "2 n f, n df; 2 n f, 2 n df more where the temperature is tuned",
+    reference: "Tucker, Mnih, Maddison, Lawson, Sohl-Dickstein 2017, arXiv 1703.07370",
+    options: &[
+        (
+            "baseline",
+            "what is subtracted from the cost besides: `none` or `learned` (a network on the \
+             conditioning input)",
+        ),
+        ("eta", "the scale of the control variate, at its start if it is tuned"),
+        ("every", "the temperature is tuned at the steps that this divides"),
+        ("hidden", "the tanh units of the learned baseline"),
+        ("samples", "the number of draws n of one estimate"),
+        (
+            "temperature",
+            "of the relaxation, at its start if it is tuned",
+        ),
+        (
+            "tune",
+            "what is learned to lower the variance: `none`, `eta` or `all` (eta and temperature)",
+        ),
+    ],
+    presets: &[],
+});
+
+/// What REBAR learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RebarTune {
+    /// Nothing.
+    None,
+    /// The scale of the control variate.
+    Eta,
+    /// The scale and the temperature.
+    #[default]
+    All,
+}
+
+/// The configuration of [`Rebar`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RebarConfig {
+    /// What is subtracted from the cost besides the control variate.
+    pub baseline: LearnedBaseline,
+    /// The scale of the control variate, at its start.
+    pub eta: f64,
+    /// The temperature is tuned at the steps that this divides.
+    pub every: usize,
+    /// The hidden units of the learned baseline.
+    pub hidden: usize,
+    /// The number of draws of one estimate.
+    pub samples: usize,
+    /// The temperature, at its start.
+    pub temperature: f64,
+    /// What is learned.
+    pub tune: RebarTune,
+}
+
+impl Default for RebarConfig {
+    fn default() -> Self {
+        Self {
+            baseline: LearnedBaseline::None,
+            eta: 1.0,
+            every: 1,
+            hidden: 100,
+            samples: 1,
+            temperature: 0.5,
+            tune: RebarTune::All,
+        }
+    }
+}
+
+impl EstimatorConfig for RebarConfig {
+    type Estimator = Rebar;
+
+    fn init(self) -> Result<Rebar> {
+        ENTRY.need_samples(self.samples, 1)?;
+        ENTRY.need_finite("eta", self.eta)?;
+        Temperature::Constant(self.temperature).check(&ENTRY)?;
+        ENTRY.need_positive("every", self.every)?;
+        ENTRY.need_positive("hidden", self.hidden)?;
+        Ok(Rebar {
+            config: self,
+            step: 0,
+            bound: Vec::new(),
+            input: None,
+        })
+    }
+}
+
+/// REINFORCE, with the cost of the relaxed sample as a control variate and its gradient as the
+/// correction.
+///
+/// * **Estimates** `d/d natural E f(z)`.
+/// * **With** $\frac1n \sum_i (f(b_i) - \eta f(s_i) - \beta) \nabla \log q(b_i) + \eta (1 - \partial\tilde
+///   z/\partial\varphi)^\top J(s_i) \nabla f(s_i)$, where $z = \varphi + \text{noise}$, $b$ is its hard
+///   and $s$ its soft sample at temperature $\tau$ with the Jacobian $J = \partial s / \partial z$,
+///   $\tilde z$ is a variable with the law of $z$ given $b$, tied to $z$ in value, and $\beta$ is the
+///   baseline.
+/// * **Requires** values and gradients of the cost, also between the hard samples. What is tuned is
+///   [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
+///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean of
+///   $g^2$ over all coordinates with everything else stopped. $\eta$ and $\beta$ have exact gradients.
+///   That of $\log \tau$ takes a directional difference that evaluates the cost up to 0.01 outside of
+///   the cube; `every` makes it rarer, by the step of [`at_step`](Estimator::at_step).
+/// * **Bias**: none, whatever the state is.
+/// * **Cost**: two evaluations and one backward pass for each draw, and twice two where the
+///   temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it, the
+///   estimate takes three and two.)
+/// * **Reference**: Tucker et al. 2017 (arXiv 1703.07370, section 3); tied noise and the variance of
+///   the gradient by the logits as in the code of RELAX. $\eta$ is not squashed.
+///
+/// Where the cost is nearly linear in a single bit, $f(s)$ acts as a constant and gains nothing:
+/// use a baseline there, or [`Relax`](super::Relax).
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+/// let rebar = "rebar:tune=none,samples=1000".parse::<Spec>()?.build()?;
+/// let gradient = rebar.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
+/// // p (1 - p) (f(1) - f(0))
+/// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rebar {
+    config: RebarConfig,
+    step: u64,
+    /// One for each layer.
+    bound: Vec<State>,
+    input: Option<Tensor<2>>,
+}
+
+impl Default for Rebar {
+    fn default() -> Self {
+        RebarConfig::default().init().expect("the defaults are valid")
+    }
+}
+
+/// The numbers of one layer, on the tape of the state if they are learned.
+struct Numbers {
+    eta: Tensor<1>,
+    log_temperature: Tensor<1>,
+    baseline: Option<Tensor<1>>,
+}
+
+impl Rebar {
+    fn learns(&self) -> bool {
+        self.config.tune != RebarTune::None || self.config.baseline == LearnedBaseline::Learned
+    }
+
+    fn tunes_temperature(&self) -> bool {
+        self.config.tune == RebarTune::All && self.step.is_multiple_of(self.config.every as u64)
+    }
+
+    /// The first part that a state lacks.
+    fn missing(&self, state: &State) -> Option<&'static str> {
+        let RebarConfig { tune, baseline, .. } = self.config;
+        if tune != RebarTune::None && state.coefficients.is_none() {
+            return Some("coefficient");
+        }
+        if tune == RebarTune::All && state.log_temperature.is_none() {
+            return Some("temperature");
+        }
+        (baseline == LearnedBaseline::Learned && state.baseline.is_none())
+            .then_some("baseline network")
+    }
+
+    fn numbers(&self, layer: usize, law: &Law) -> Result<Numbers> {
+        let state = match self.bound.get(layer) {
+            Some(state) => Some(state),
+            None if self.learns() => {
+                return Err(Error::MissingState {
+                    estimator: ENTRY.id,
+                });
+            }
+            None => None,
+        };
+        let natural = law.natural().inner();
+        let constant = |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
+        // A state may have parts that this configuration does not learn.
+        let RebarConfig { tune, baseline, .. } = self.config;
+        let part = |learned: bool| state.filter(|_| learned);
+        let eta = part(tune != RebarTune::None).and_then(|state| state.coefficients.as_ref());
+        let log_temperature =
+            part(tune == RebarTune::All).and_then(|state| state.log_temperature.as_ref());
+        let learned = baseline == LearnedBaseline::Learned;
+        let network = part(learned).and_then(|state| state.baseline.as_ref());
+        let input = self.input.as_ref().map(|x| tiled(x, law.dims()[0]));
+        Ok(Numbers {
+            eta: match eta {
+                Some(eta) => read(eta, law)?,
+                None => constant(self.config.eta),
+            },
+            log_temperature: match log_temperature {
+                Some(number) => read(number, law)?,
+                None => constant(self.config.temperature.ln()),
+            },
+            baseline: match network {
+                Some(network) => Some(network.forward(input.as_ref(), law)?),
+                None => None,
+            },
+        })
+    }
+
+    /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
+    /// `values` are the costs of the hard samples, `objective` is that of the relaxed ones.
+    pub(super) fn layer(
+        &self,
+        layer: usize,
+        law: &Law,
+        relaxed: &Relaxed,
+        values: Tensor<2>,
+        objective: &CountedObjective,
+    ) -> Result<Tensor<1>> {
+        let Numbers {
+            eta,
+            log_temperature,
+            baseline,
+        } = self.numbers(layer, law)?;
+        let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
+        let controlled = controlled(law, relaxed, values, cost.scaled(eta.clone()), baseline);
+        let mut scalar = controlled.model;
+        if self.learns() {
+            scalar = scalar + controlled.variance;
+        }
+        if self.tunes_temperature() {
+            let gradient = controlled.gradient;
+            scalar = scalar
+                + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+        }
+        Ok(scalar)
+    }
+}
+
+impl Stacked for Rebar {
+    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+        let drawn = RelaxedPass::new(self, noise, chain)?;
+        let laws = &drawn.pass.laws;
+        let temperature = |layer| Ok(self.numbers(layer, &laws[layer])?.log_temperature);
+        let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
+        let cost = chain.evaluate(&drawn.pass.z, laws)?;
+        let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
+            self.layer(layer, &laws[layer], &drawn.relaxed[layer], values, objective)
+        };
+        let scalar = drawn.sum_layers(chain, &cost, &temperatures?, rule)?;
+        Ok(drawn.pass.outcome(cost, scalar))
+    }
+}
+
+impl Estimator for Rebar {
+    fn entry(&self) -> &'static Entry {
+        &ENTRY
+    }
+
+    fn config(&self) -> serde_json::Value {
+        ENTRY.record(&self.config)
+    }
+
+    fn samples(&self) -> usize {
+        self.config.samples
+    }
+
+    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
+        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
+    }
+
+    fn price(&self, _law: &Law, n: usize) -> Price {
+        let tuning = if self.tunes_temperature() { 2 * n } else { 0 };
+        Price {
+            evaluations: 2 * n + tuning,
+            gradients: n + tuning,
+        }
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Own(self)
+    }
+
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        let relaxed = Relaxed::new(law, noise.get(0));
+        let cost = objective.evaluate(relaxed.hard.clone(), law)?;
+        let values = cost.clone().inner();
+        let scalar = self.layer(0, law, &relaxed, values, objective)?;
+        Ok(Outcome::new(cost, scalar, relaxed.hard))
+    }
+
+    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+        let StateShape {
+            features, dtype, ..
+        } = shape;
+        let RebarConfig {
+            eta,
+            temperature,
+            hidden,
+            tune,
+            baseline,
+            ..
+        } = self.config;
+        let learned = baseline == LearnedBaseline::Learned;
+        self.learns().then(|| State {
+            coefficients: (tune != RebarTune::None).then(|| numbers(&[eta], device, dtype)),
+            log_temperature: (tune == RebarTune::All)
+                .then(|| numbers(&[temperature.ln()], device, dtype)),
+            baseline: learned.then(|| Network::new(key, features, hidden, device, dtype)),
+            ..State::default()
+        })
+    }
+
+    fn bind_layers(
+        &self,
+        states: &[State],
+        input: Option<Tensor<2>>,
+    ) -> Result<Box<dyn Estimator>> {
+        let estimator = ENTRY.id;
+        if !self.learns() {
+            return Err(Error::NoState { estimator });
+        }
+        if let Some(part) = states.iter().find_map(|state| self.missing(state)) {
+            return Err(Error::ForeignState { estimator, part });
+        }
+        Ok(Box::new(Self {
+            bound: states.to_vec(),
+            input,
+            ..self.clone()
+        }))
+    }
+
+    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
+        Ok(Box::new(Self {
+            step,
+            ..self.clone()
+        }))
+    }
+}

@@ -1,0 +1,328 @@
+//! The RELAX estimator.
+
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::chain::to_rows;
+use super::control::{ControlVariate, Relaxed, RelaxedCost, RelaxedPass, controlled, tiled};
+use super::state::{numbers, read};
+use super::{
+    About, Bias, ChainNoise, ChainOutcome, ControlNetwork, CountedChain, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec,
+    Outcome, Price, Stacked, Stacking, State, StateShape, Temperature,
+};
+use crate::Key;
+use crate::distribution::{FamilyKind, Law};
+use crate::error::{Error, Result};
+use crate::objective::{CountedObjective, ObjectiveKind};
+
+pub(super) static ENTRY: Entry = Entry::new::<RelaxConfig>(About {
+    id: "relax",
+    name: "RELAX",
+    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+    objective: ObjectiveKind::Expectation,
+    bias: Bias::Unbiased,
+    needs: &[Need::Value],
+    cost: "n f; `control=sum`: 4 n f, 3 n df, or half of the f and a third of the df where the \
+           temperature is not tuned",
+    reference: "Grathwohl, Choi, Wu, Roeder, Duvenaud 2018, arXiv 1711.00123",
+    options: &[
+        (
+            "control",
+            "the control variate: `network` (a learned function of the relaxed sample) or `sum` \
+             (with REBAR's relaxed cost added, which needs df)",
+        ),
+        ("eta", "`sum`: the scale of the relaxed cost at the start"),
+        (
+            "every",
+            "`sum`: the temperature is tuned at the steps that this divides",
+        ),
+        ("hidden", "the tanh units of the network"),
+        ("samples", "the number of draws n of one estimate"),
+        ("temperature", "`sum`: of the relaxation at the start"),
+    ],
+    presets: &[],
+});
+
+/// The control variate of RELAX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelaxControl {
+    /// A learned function of the relaxed sample, for a cost of which only values are known.
+    #[default]
+    Network,
+    /// The same plus the cost of the relaxed sample.
+    Sum,
+}
+
+/// The configuration of [`Relax`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RelaxConfig {
+    /// The control variate.
+    pub control: RelaxControl,
+    /// The scale of the relaxed cost, at its start.
+    pub eta: f64,
+    /// The temperature is tuned at the steps that this divides.
+    pub every: usize,
+    /// The hidden units of the network.
+    pub hidden: usize,
+    /// The number of draws of one estimate.
+    pub samples: usize,
+    /// The temperature, at its start.
+    pub temperature: f64,
+}
+
+impl Default for RelaxConfig {
+    fn default() -> Self {
+        Self {
+            control: RelaxControl::Network,
+            eta: 1.0,
+            every: 1,
+            hidden: 100,
+            samples: 1,
+            temperature: 0.5,
+        }
+    }
+}
+
+impl EstimatorConfig for RelaxConfig {
+    type Estimator = Relax;
+
+    fn init(self) -> Result<Relax> {
+        ENTRY.need_samples(self.samples, 1)?;
+        ENTRY.need_finite("eta", self.eta)?;
+        Temperature::Constant(self.temperature).check(&ENTRY)?;
+        ENTRY.need_positive("every", self.every)?;
+        ENTRY.need_positive("hidden", self.hidden)?;
+        Ok(Relax {
+            config: self,
+            step: 0,
+            bound: Vec::new(),
+            input: None,
+        })
+    }
+}
+
+/// REINFORCE, with a learned function of the relaxed sample as a control variate and its gradient as
+/// the correction.
+///
+/// * **Estimates** `d/d natural E f(z)`.
+/// * **With** $\frac1n \sum_i (f(b_i) - c(z_i)) \nabla \log q(b_i) + (1 - \partial\tilde
+///   z/\partial\varphi)^\top \nabla c(z_i)$, where $z = \varphi + \text{noise}$, $b$ is its hard sample and
+///   $\tilde z$ a variable with the law of $z$ given $b$, tied to $z$ in value. `control=network`: $c$ is
+///   a network of $z$, of the conditioning input and, in a chain, of the hard samples below.
+///   `control=sum`: $c$ plus $\eta f(s)$ as in [`Rebar`](super::Rebar).
+/// * **Requires** the values of the cost (`sum`: and its gradients, also between the hard samples)
+///   and [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
+///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean of
+///   $g^2$ over all coordinates with everything else stopped. The gradient of the network's weights is
+///   exact: $\nabla c$ is written as a forward expression.
+/// * **Bias**: none, whatever the state is.
+/// * **Cost**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).
+/// * **Reference**: Grathwohl et al. 2018 (arXiv 1711.00123, section 3.2); `sum` is the control
+///   variate of its VAE experiments. The network has one layer of tanh units.
+///
+/// ```
+/// use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+/// use burn::tensor::{Device, Tensor};
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let device = Device::flex().autodiff();
+/// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &device).require_grad())?;
+/// let relax = Relax::default();
+/// let shape = StateShape::of(q.law(), 0);
+/// let mut state = relax.init_state(Key::new(1), shape, &device).expect("it learns");
+/// let mut optimiser = AdamConfig::new().init();
+/// for step in 0..3 {
+///     let bound = relax.bind(&state, None)?;
+///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z, _q| {
+///         (z - 0.499).square().squeeze_dim(2)
+///     })?;
+///     let mut grads = estimate.surrogate.backward();
+///     let own = GradientsParams::from_module(&mut grads, &state);
+///     state = optimiser.step(1e-2, state, own);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Relax {
+    config: RelaxConfig,
+    step: u64,
+    /// One for each layer.
+    bound: Vec<State>,
+    input: Option<Tensor<2>>,
+}
+
+impl Default for Relax {
+    fn default() -> Self {
+        RelaxConfig::default().init().expect("the defaults are valid")
+    }
+}
+
+impl Relax {
+    fn tunes_temperature(&self) -> bool {
+        let due = self.step.is_multiple_of(self.config.every as u64);
+        self.config.control == RelaxControl::Sum && due
+    }
+
+    /// The first part that a state lacks.
+    fn missing(&self, state: &State) -> Option<&'static str> {
+        if state.control.is_none() {
+            return Some("control network");
+        }
+        let sum = self.config.control == RelaxControl::Sum;
+        if sum && state.coefficients.is_none() {
+            return Some("coefficient");
+        }
+        (sum && state.log_temperature.is_none()).then_some("temperature")
+    }
+
+    /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
+    /// `values` are the costs of the hard samples, `objective` is that of the relaxed ones, `below` are
+    /// the hard samples `[n, batch, ..]` of the layers below.
+    pub(super) fn layer(
+        &self,
+        layer: usize,
+        law: &Law,
+        relaxed: &Relaxed,
+        values: Tensor<2>,
+        below: &[Tensor<4>],
+        objective: &CountedObjective,
+    ) -> Result<Tensor<1>> {
+        let missing = Error::MissingState {
+            estimator: ENTRY.id,
+        };
+        let state = self.bound.get(layer).ok_or(missing.clone())?;
+        let network = state.control.as_ref().ok_or(missing.clone())?;
+        let input = self.input.as_ref().map(|x| tiled(x, law.dims()[0]));
+        let z = relaxed.z.clone();
+        let (value, gradient) = network.value_and_gradient(z, input.as_ref(), below, law)?;
+        if self.config.control == RelaxControl::Network {
+            let control = ControlVariate { value, gradient };
+            let controlled = controlled(law, relaxed, values, control, None);
+            return Ok(controlled.model + controlled.variance);
+        }
+        let eta = read(state.coefficients.as_ref().ok_or(missing.clone())?, law)?;
+        let log_temperature = read(state.log_temperature.as_ref().ok_or(missing)?, law)?;
+        let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
+        let scaled = cost.scaled(eta.clone());
+        let control = ControlVariate {
+            value: scaled.value + value,
+            gradient: scaled.gradient + gradient,
+        };
+        let controlled = controlled(law, relaxed, values, control, None);
+        let mut scalar = controlled.model + controlled.variance;
+        if self.tunes_temperature() {
+            let gradient = controlled.gradient;
+            scalar = scalar
+                + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+        }
+        Ok(scalar)
+    }
+}
+
+impl Stacked for Relax {
+    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+        let drawn = RelaxedPass::new(self, noise, chain)?;
+        let laws = &drawn.pass.laws;
+        let temperature = |(state, law): (&State, &Law)| match &state.log_temperature {
+            Some(number) => read(number, law),
+            None => Ok(law.natural().inner().zeros_like().slice([0..1, 0..1, 0..1]).reshape([1])),
+        };
+        let temperatures: Result<Vec<_>> = self.bound.iter().zip(laws).map(temperature).collect();
+        let cost = chain.evaluate(&drawn.pass.z, laws)?;
+        let rule = |layer: usize, below: &[Tensor<4>], values, objective: &CountedObjective| {
+            let relaxed = &drawn.relaxed[layer];
+            let rows = laws[layer].dims()[0];
+            let below: Vec<_> = below.iter().map(|z| to_rows(z.clone(), rows)).collect();
+            self.layer(layer, &laws[layer], relaxed, values, &below, objective)
+        };
+        let scalar = drawn.sum_layers(chain, &cost, &temperatures?, rule)?;
+        Ok(drawn.pass.outcome(cost, scalar))
+    }
+}
+
+impl Estimator for Relax {
+    fn entry(&self) -> &'static Entry {
+        &ENTRY
+    }
+
+    fn config(&self) -> serde_json::Value {
+        ENTRY.record(&self.config)
+    }
+
+    fn samples(&self) -> usize {
+        self.config.samples
+    }
+
+    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
+        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
+    }
+
+    fn price(&self, _law: &Law, n: usize) -> Price {
+        let [relaxed, tuning] = match self.config.control {
+            RelaxControl::Network => [0, 0],
+            RelaxControl::Sum if self.tunes_temperature() => [n, 2 * n],
+            RelaxControl::Sum => [n, 0],
+        };
+        Price {
+            evaluations: n + relaxed + tuning,
+            gradients: relaxed + tuning,
+        }
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Own(self)
+    }
+
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        let relaxed = Relaxed::new(law, noise.get(0));
+        let cost = objective.evaluate(relaxed.hard.clone(), law)?;
+        let values = cost.clone().inner();
+        let scalar = self.layer(0, law, &relaxed, values, &[], objective)?;
+        Ok(Outcome::new(cost, scalar, relaxed.hard))
+    }
+
+    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+        let RelaxConfig {
+            eta,
+            temperature,
+            hidden,
+            control,
+            ..
+        } = self.config;
+        let sum = control == RelaxControl::Sum;
+        let dtype = shape.dtype;
+        Some(State {
+            control: Some(ControlNetwork::new(key, shape, hidden, device)),
+            coefficients: sum.then(|| numbers(&[eta], device, dtype)),
+            log_temperature: sum.then(|| numbers(&[temperature.ln()], device, dtype)),
+            ..State::default()
+        })
+    }
+
+    fn bind_layers(
+        &self,
+        states: &[State],
+        input: Option<Tensor<2>>,
+    ) -> Result<Box<dyn Estimator>> {
+        if let Some(part) = states.iter().find_map(|state| self.missing(state)) {
+            let estimator = ENTRY.id;
+            return Err(Error::ForeignState { estimator, part });
+        }
+        Ok(Box::new(Self {
+            bound: states.to_vec(),
+            input,
+            ..self.clone()
+        }))
+    }
+
+    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
+        Ok(Box::new(Self {
+            step,
+            ..self.clone()
+        }))
+    }
+}
