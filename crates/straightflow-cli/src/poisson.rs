@@ -148,8 +148,8 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     let config = arguments.config()?;
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
     let directory = arguments.out.as_deref();
-    let mut record = directory.map(|path| Run::open(path, &config).map_err(sort_record));
-    let mut record = record.take().transpose()?;
+    let record = directory.map(|path| Run::open(path, &config)).transpose();
+    let mut record = record.map_err(sort_record)?;
     let recorded: Vec<Cell> = match &record {
         Some(record) => record.metrics().map_err(sort_record)?,
         None => Vec::new(),

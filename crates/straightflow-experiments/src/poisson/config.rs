@@ -250,11 +250,22 @@ impl Config {
         }
         positive("rate", self.rate)?;
         positive("initial rate", self.init)?;
-        at_least_one("number of samples", self.samples)?;
-        at_least_one("number of epochs", self.epochs)?;
-        at_least_one("number of iterations", self.iterations)?;
-        at_least_one("number of seeds", self.seeds)?;
-        at_least_one("number of seeds in a block", self.block)?;
+        count("number of samples", self.samples)?;
+        count("number of epochs", self.epochs)?;
+        count("number of iterations", self.iterations)?;
+        count("number of seeds", self.seeds)?;
+        count("number of seeds in a block", self.block)?;
+        if self.data > 0 {
+            count("size of the data set", self.data)?;
+        }
+        // TOML has no larger integers.
+        if i64::try_from(self.seed).is_err() {
+            return Err(GameError::Setting {
+                setting: "seed",
+                allowed: "below 2^63",
+                got: self.seed.to_string(),
+            });
+        }
         if !(1..=self.epochs).contains(&self.tail) {
             return Err(GameError::Setting {
                 setting: "tail",
@@ -330,13 +341,13 @@ fn positive(setting: &'static str, value: f64) -> Result<(), GameError> {
     })
 }
 
-fn at_least_one(setting: &'static str, value: usize) -> Result<(), GameError> {
-    if value > 0 {
+fn count(setting: &'static str, value: usize) -> Result<(), GameError> {
+    if (1..=1_000_000).contains(&value) {
         return Ok(());
     }
     Err(GameError::Setting {
         setting,
-        allowed: "at least 1",
+        allowed: "at least 1 and at most a million",
         got: value.to_string(),
     })
 }

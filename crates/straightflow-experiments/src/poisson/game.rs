@@ -6,7 +6,7 @@
 //! data and start from the same discriminators.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use burn::tensor::Device;
 use rand_distr::{Distribution as _, Poisson as Counts, Uniform};
@@ -59,14 +59,22 @@ struct Table {
     openness: f64,
 }
 
-/// Plays one row for a block of seeds. Finished iterations are added to `progress`, one for each
-/// seed.
+/// What the threads of a run tell each other.
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    /// Finished iterations, one for each seed.
+    pub(super) iterations: AtomicU64,
+    /// Whether the games that are not finished are no longer wanted.
+    pub(super) cancelled: AtomicBool,
+}
+
+/// Plays one row for a block of seeds; `None` if that was cancelled.
 pub(super) fn play(
     config: &Config,
     row: &Row,
     seeds: Range<usize>,
-    progress: &AtomicU64,
-) -> Result<Vec<Game>, GameError> {
+    pulse: &Pulse,
+) -> Result<Option<Vec<Game>>, GameError> {
     let estimator = config.estimator(row)?;
     let device = Device::flex();
     let [players, estimates] = Key::new(config.seed).split();
@@ -74,6 +82,9 @@ pub(super) fn play(
     let table = |seed: usize| Table::new(config, seed, players.child(seed as u64));
     let mut tables: Vec<Table> = seeds.map(table).collect();
     for iteration in 0..config.length() {
+        if pulse.cancelled.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         for table in &mut tables {
             table.teach(config, iteration);
         }
@@ -98,9 +109,11 @@ pub(super) fn play(
         for (table, by_log_rate) in tables.iter_mut().zip(gradient) {
             table.descend(config, row, by_log_rate)?;
         }
-        progress.fetch_add(tables.len() as u64, Ordering::Relaxed);
+        let games = tables.len() as u64;
+        pulse.iterations.fetch_add(games, Ordering::Relaxed);
     }
-    Ok(tables.into_iter().map(|table| table.finish(config)).collect())
+    let games = tables.into_iter().map(|table| table.finish(config));
+    Ok(Some(games.collect()))
 }
 
 impl Table {

@@ -135,7 +135,11 @@ pub fn flow_step(config: &Config) -> Result<FlowPicture, GameError> {
         moves.fold(0.0, |far: f64, (y, z)| far.max((y - z).abs()))
     };
     let unit = step(1.0).map_err(GameError::Estimator)?;
-    let size = config.rate.sqrt() / farthest(&unit).max(f64::MIN_POSITIVE);
+    // A saturated discriminator moves nothing, however long the step.
+    let size = match farthest(&unit) {
+        0.0 => 1.0,
+        far => config.rate.sqrt() / far,
+    };
     let taken = step(size).map_err(GameError::Estimator)?;
     let rates = [config.init, taken.projected[0]];
     Ok(FlowPicture {

@@ -1,7 +1,7 @@
 //! All games of a run, on threads, in cells that are recorded one by one.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::error::GameError;
-use super::game::{Game, play};
+use super::game::{Game, Pulse, play};
 
 /// One row for one block of seeds: the unit of work and of record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,15 +67,15 @@ pub fn run<W: Watcher>(
     }
     let open: Vec<usize> = (0..cells.len()).filter(|i| cells[*i].is_none()).collect();
     let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let progress = AtomicU64::new(plan.iterations(|place| cells[place].is_some()));
-    let total = plan.iterations(|_| true);
-    let share = || progress.load(Ordering::Relaxed) as f64 / total as f64;
+    let pulse = Pulse::default();
+    let before = plan.iterations(|place| cells[place].is_some());
+    let total = plan.iterations(|_| true) as f64;
+    let share = || (before + pulse.iterations.load(Ordering::Relaxed)) as f64 / total;
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         for _ in 0..jobs.clamp(1, open.len().max(1)) {
             let sender = sender.clone();
-            let (plan, open, next, stop, progress) = (&plan, &open, &next, &stop, &progress);
+            let (plan, open, next, pulse) = (&plan, &open, &next, &pulse);
             // Tensor operations stay on the worker's own thread: sums would otherwise depend on
             // the number of threads, and small tensors only lose by being split.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
@@ -83,16 +83,18 @@ pub fn run<W: Watcher>(
             scope.spawn(move || {
                 while let Some(&place) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (row, seeds) = plan.cells[place].clone();
-                    let row = &config.rows[row];
-                    let first_seed = seeds.start;
-                    let games = pool.install(|| play(config, row, seeds, progress));
-                    let cell = games.map(|games| Cell {
-                        row: row.id.clone(),
-                        first_seed,
-                        games,
+                    let (row, first_seed) = (&config.rows[row], seeds.start);
+                    let games = pool.install(|| play(config, row, seeds, pulse));
+                    let cell = games.transpose().map(|games| {
+                        games.map(|games| Cell {
+                            row: row.id.clone(),
+                            first_seed,
+                            games,
+                        })
                     });
-                    // Nobody listens any more after an error.
-                    if stop.load(Ordering::Relaxed) || sender.send((place, cell)).is_err() {
+                    // After an error nobody listens any more.
+                    let Some(cell) = cell else { return };
+                    if sender.send((place, cell)).is_err() {
                         return;
                     }
                 }
@@ -114,8 +116,7 @@ pub fn run<W: Watcher>(
             }
         };
         let listened = listen();
-        stop.store(true, Ordering::Relaxed);
-        next.store(open.len(), Ordering::Relaxed);
+        pulse.cancelled.store(true, Ordering::Relaxed);
         listened
     })?;
     Ok(cells.into_iter().flatten().collect())
