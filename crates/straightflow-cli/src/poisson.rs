@@ -27,10 +27,20 @@ pub const EXAMPLES: &str = "Examples:
 #[derive(Args)]
 pub struct Arguments {
     /// The rate of the data.
-    #[arg(long, value_name = "RATE", default_value_t = 5.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 5.0,
+        allow_negative_numbers = true
+    )]
     rate: f64,
     /// The generator's first rate.
-    #[arg(long, value_name = "RATE", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
     init: f64,
     /// The generator's parameter.
     #[arg(long, value_enum, default_value = "direct")]
@@ -44,7 +54,12 @@ pub struct Arguments {
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<String>,
     /// The common learning rate of the generators, which take plain gradient steps.
-    #[arg(long, value_name = "LR", default_value_t = 2.5, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "LR",
+        default_value_t = 2.5,
+        allow_negative_numbers = true
+    )]
     learning_rate: f64,
     /// The samples of each batch.
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -154,22 +169,23 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
         Some(record) => record.metrics().map_err(sort_record)?,
         None => Vec::new(),
     };
-    if !recorded.is_empty() {
-        eprintln!("poisson: going on with {} recorded cells", recorded.len());
-    }
     let mut screen = Screen {
         record: record.as_mut(),
         progress: Progress::new("poisson"),
+        resumed: recorded.len(),
         played: 0,
     };
     let cells = play(&config, recorded, jobs, &mut screen)?;
     let played = screen.played;
+    if played == 0 {
+        screen.progress.note("the run is complete already");
+    }
     screen.progress.finish();
 
     let summary = Summary::new(&config, &cells);
     if let Some(record) = &record {
         record.write_json("summary.json", &summary)?;
-        for (name, svg) in plots::draw(&config, &cells)? {
+        for (name, svg) in plots::draw(&config, &cells, &summary)? {
             record.write_text(name, &svg)?;
         }
         if played > 0 {
@@ -184,7 +200,10 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     print(&config, &summary, out)?;
     match directory {
         Some(path) => writeln!(out, "\nRecorded in {}.", path.display())?,
-        None => writeln!(out, "\nNothing was recorded; --out DIR keeps the run and its plots.")?,
+        None => writeln!(
+            out,
+            "\nNothing was recorded; --out DIR keeps the run and its plots."
+        )?,
     }
     Ok(())
 }
@@ -193,6 +212,8 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
 struct Screen<'a> {
     record: Option<&'a mut Run>,
     progress: Progress,
+    /// The cells of earlier processes that were not mentioned yet.
+    resumed: usize,
     played: usize,
 }
 
@@ -200,13 +221,22 @@ impl Watcher for Screen<'_> {
     type Error = Failure;
 
     fn progress(&mut self, share: f64) {
+        match std::mem::take(&mut self.resumed) {
+            0 => {}
+            1 => self.progress.note("going on after 1 recorded cell"),
+            cells => self
+                .progress
+                .note(&format!("going on after {cells} recorded cells")),
+        }
         self.progress.set(share);
     }
 
     fn complete(&mut self, cell: &Cell) -> Result<(), Failure> {
         self.played += 1;
         match &mut self.record {
-            Some(record) => record.append(cell).map_err(|error| Failure(sort_record(error))),
+            Some(record) => record
+                .append(cell)
+                .map_err(|error| Failure(sort_record(error))),
             None => Ok(()),
         }
     }
@@ -260,10 +290,20 @@ fn print(config: &Config, summary: &Summary, out: &mut impl Write) -> std::io::R
     let width = labels.max().unwrap_or(0).max(9);
     let paper = summary.rows.iter().any(|row| row.paper_mean.is_some());
     let (heads, units) = (
-        format!("{:7} {:>8} {:>18} {:>8} {:>8} {:>8}", "", "", "sd over", "sd over", "root ms", "settled"),
-        format!("{:>7} {:>8} {:>18} {:>8} {:>8} {:>8}", "lr", "mean", "iterations", "seeds", "error", "from"),
+        format!(
+            "{:7} {:>8} {:>18} {:>8} {:>8} {:>8}",
+            "", "", "sd over", "sd over", "root ms", "settled"
+        ),
+        format!(
+            "{:>7} {:>8} {:>18} {:>8} {:>8} {:>8}",
+            "lr", "mean", "iterations", "seeds", "error", "from"
+        ),
     );
-    let (above, below) = if paper { ("   paper's", "   mean     sd") } else { ("", "") };
+    let (above, below) = if paper {
+        ("   paper's", "   mean     sd")
+    } else {
+        ("", "")
+    };
     writeln!(out, "{:width$} {heads}{above}", "")?;
     writeln!(out, "{:width$} {units}{below}", "estimator")?;
     for row in &summary.rows {

@@ -87,6 +87,11 @@ impl Progress {
         eprintln!("{}: {} %, {left:.0} s left", self.label, 10 * tenth);
     }
 
+    /// A line beside the progress.
+    pub fn note(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{}: {text}", self.label));
+    }
+
     /// Removes the bar.
     pub fn finish(self) {
         self.bar.finish_and_clear();

@@ -10,13 +10,24 @@ use serde_json::Value;
 
 /// A run of a fraction of a second: six cells.
 const SMALL: &[&str] = &[
-    "poisson", "--seeds", "30", "--epochs", "6", "--samples", "20", "--estimators",
-    "pwgf:preset=paper", "straight-through",
+    "poisson",
+    "--seeds",
+    "30",
+    "--epochs",
+    "6",
+    "--samples",
+    "20",
+    "--estimators",
+    "pwgf:preset=paper",
+    "straight-through",
 ];
 
 fn straightflow(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_straightflow"));
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -95,7 +106,16 @@ fn killing_and_resuming_changes_no_bit_of_the_summary() {
     let directory = place.at("killed");
     // Killed while it opens, and each time some more cells are there, a varying moment later.
     let mut interrupted = 0;
-    for (wanted, delay) in [(0, 1), (0, 4), (0, 11), (1, 0), (2, 7), (3, 13), (4, 3), (5, 1)] {
+    for (wanted, delay) in [
+        (0, 1),
+        (0, 4),
+        (0, 11),
+        (1, 0),
+        (2, 7),
+        (3, 13),
+        (4, 3),
+        (5, 1),
+    ] {
         let child = straightflow(&small_in(&directory)).spawn();
         let mut child = child.expect("the binary runs");
         let before = records(&directory);
@@ -106,7 +126,10 @@ fn killing_and_resuming_changes_no_bit_of_the_summary() {
         let status = child.wait().expect("it ends");
         interrupted += usize::from(!status.success());
         let complete = before.len() - before.iter().rev().take_while(|b| **b != b'\n').count();
-        assert!(records(&directory).starts_with(&before[..complete]), "a record was lost");
+        assert!(
+            records(&directory).starts_with(&before[..complete]),
+            "a record was lost"
+        );
     }
     assert!(interrupted >= 4, "the kills came too late: {interrupted}");
     let summary = finish(&small_in(&directory), &directory);
@@ -143,7 +166,9 @@ fn threads_change_no_bit_of_the_summary() {
     let summaries = ["1", "2"].map(|threads| {
         let directory = place.at(threads);
         let arguments = [&small_in(&directory)[..], &["--jobs", threads]].concat();
-        let status = straightflow(&arguments).env("RAYON_NUM_THREADS", threads).status();
+        let status = straightflow(&arguments)
+            .env("RAYON_NUM_THREADS", threads)
+            .status();
         assert!(status.expect("the binary runs").success());
         fs::read(directory.join("summary.json")).expect("a summary")
     });
@@ -158,7 +183,10 @@ fn the_recorded_configuration_repeats_the_run() {
     let arguments = ["poisson", "--config", text(&config), "--out", text(&second)];
     assert!(finish(&arguments, &second) == expected);
     let recorded = fs::read_to_string(&config).expect("a configuration");
-    assert!(recorded.starts_with("experiment = \"poisson\"\nversion = "), "{recorded}");
+    assert!(
+        recorded.starts_with("experiment = \"poisson\"\nversion = "),
+        "{recorded}"
+    );
     assert!(fs::read_to_string(second.join("config.toml")).expect("a file") == recorded);
 }
 
@@ -168,10 +196,18 @@ fn a_run_has_its_files_and_the_summary_its_fields() {
     let (directory, bytes) = place.complete("run");
     let entries = fs::read_dir(&directory).expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
-    let mut names: Vec<String> = names.map(|name| name.into_string().expect("text")).collect();
+    let mut names: Vec<String> = names
+        .map(|name| name.into_string().expect("text"))
+        .collect();
     names.sort();
     let expected = [
-        "config.toml", "curves.svg", "flow.svg", "metrics.jsonl", "summary.json", "timing.json",
+        "config.toml",
+        "curves.svg",
+        "distance.svg",
+        "flow.svg",
+        "metrics.jsonl",
+        "summary.json",
+        "timing.json",
         "weights.svg",
     ];
     assert_eq!(names, expected);
@@ -181,12 +217,22 @@ fn a_run_has_its_files_and_the_summary_its_fields() {
     for field in ["id", "label", "spec"] {
         assert!(row[field].is_string(), "{field}");
     }
-    for field in ["mean", "time_std", "seed_std", "settle", "paper_mean", "paper_std"] {
+    for field in [
+        "mean",
+        "time_std",
+        "seed_std",
+        "settle",
+        "paper_mean",
+        "paper_std",
+    ] {
         assert!(row[field].is_f64(), "{field}");
     }
     // The same on stdout.
     let output = run(&[&small_in(&directory)[..], &["--json"]].concat());
-    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).expect("JSON"), summary);
+    assert_eq!(
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON"),
+        summary
+    );
 }
 
 #[test]
@@ -194,7 +240,12 @@ fn the_table_stands_beside_the_paper_s_numbers() {
     let output = run(SMALL);
     assert!(output.status.success());
     let table = String::from_utf8(output.stdout).expect("text");
-    for word in ["straight-through", "5.1049 0.161", "5.0076 0.013", "Nothing was recorded"] {
+    for word in [
+        "straight-through",
+        "5.1049 0.161",
+        "5.0076 0.013",
+        "Nothing was recorded",
+    ] {
         assert!(table.contains(word), "{word}: {table}");
     }
 }
@@ -221,17 +272,35 @@ fn bad_settings_exit_with_two_and_write_nothing() {
         (&["--rate", "-3"], "the rate must be positive"),
         (&["--rate", "nan"], "the rate must be positive"),
         (&["--init", "0"], "the initial rate must be positive"),
-        (&["--learning-rate", "inf"], "the learning rate must be positive"),
+        (
+            &["--learning-rate", "inf"],
+            "the learning rate must be positive",
+        ),
         (&["--seeds", "0"], "the number of seeds must be at least 1"),
-        (&["--epochs", "0"], "the number of epochs must be at least 1"),
+        (
+            &["--epochs", "0"],
+            "the number of epochs must be at least 1",
+        ),
         (&["--samples", "0"], "at least 1"),
         (&["--tail", "500"], "the tail must be between"),
         (&["--estimators", "straight-thru"], "straight-through"),
         (&["--estimators", "pwgf:bandwith=2"], "bandwidth"),
-        (&["--estimators", "matched:nonsense"], "there is no estimator `nonsense`"),
-        (&["--estimators", "arm"], "does not support poisson variables"),
-        (&["--estimators", "reinforce:baseline=learned"], "learns state of its own"),
-        (&["--config", "no-such-file.toml"], "no-such-file.toml cannot be read"),
+        (
+            &["--estimators", "matched:nonsense"],
+            "there is no estimator `nonsense`",
+        ),
+        (
+            &["--estimators", "arm"],
+            "does not support poisson variables",
+        ),
+        (
+            &["--estimators", "reinforce:baseline=learned"],
+            "learns state of its own",
+        ),
+        (
+            &["--config", "no-such-file.toml"],
+            "no-such-file.toml cannot be read",
+        ),
     ] {
         let arguments = [&["poisson", "--out", text(&out)], flags].concat();
         refused(&arguments, hint, place.root.path());
@@ -255,16 +324,40 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
     let file = place.at("file");
     fs::write(&file, "important").expect("written");
     refused(&small_in(&file), "cannot be used for a run", root);
-    refused(&small_in(&file.join("below")), "cannot be used for a run", root);
+    refused(
+        &small_in(&file.join("below")),
+        "cannot be used for a run",
+        root,
+    );
 
     let config = directory.join("config.toml");
     let toml = fs::read_to_string(&config).expect("a configuration");
     for (name, changed, hint) in [
-        ("a.toml", toml.replace("\"poisson\"", "\"toy\""), "the experiment `toy`"),
-        ("b.toml", toml.replace("version = \"", "version = \"9."), "was written by version 9."),
-        ("c.toml", toml.replace("rate = 5.0", "rate = -5.0"), "the rate must be positive"),
-        ("d.toml", toml.replace("rate = 5.0", "rat = 5.0"), "unknown field `rat`"),
-        ("e.toml", "rate = ".to_owned(), "is no configuration of this experiment"),
+        (
+            "a.toml",
+            toml.replace("\"poisson\"", "\"toy\""),
+            "the experiment `toy`",
+        ),
+        (
+            "b.toml",
+            toml.replace("version = \"", "version = \"9."),
+            "was written by version 9.",
+        ),
+        (
+            "c.toml",
+            toml.replace("rate = 5.0", "rate = -5.0"),
+            "the rate must be positive",
+        ),
+        (
+            "d.toml",
+            toml.replace("rate = 5.0", "rat = 5.0"),
+            "unknown field `rat`",
+        ),
+        (
+            "e.toml",
+            "rate = ".to_owned(),
+            "is no configuration of this experiment",
+        ),
     ] {
         let path = place.at(name);
         fs::write(&path, changed).expect("written");
@@ -275,9 +368,18 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
     let good = String::from_utf8(records(&directory)).expect("text");
     let (first, rest) = good.split_once('\n').expect("lines");
     for (records, hint) in [
-        (format!("{first}\n{{\"row\": 12\n{rest}"), "metrics.jsonl, line 2"),
-        (format!("{first}\n{{\"epoch\": 3}}\n{rest}"), "metrics.jsonl, line 2"),
-        (good.replace("straight-through", "crooked-through"), "no part of this configuration"),
+        (
+            format!("{first}\n{{\"row\": 12\n{rest}"),
+            "metrics.jsonl, line 2",
+        ),
+        (
+            format!("{first}\n{{\"epoch\": 3}}\n{rest}"),
+            "metrics.jsonl, line 2",
+        ),
+        (
+            good.replace("straight-through", "crooked-through"),
+            "no part of this configuration",
+        ),
     ] {
         fs::write(&metrics, records).expect("written");
         refused(&small_in(&directory), hint, root);
@@ -299,7 +401,10 @@ fn shells_get_their_completions() {
         let output = run(&["completions", shell]);
         assert!(output.status.success());
         let script = String::from_utf8(output.stdout).expect("text");
-        assert!(script.contains("poisson") && script.contains("estimators"), "{shell}");
+        assert!(
+            script.contains("poisson") && script.contains("estimators"),
+            "{shell}"
+        );
     }
     assert_eq!(run(&["completions", "csh"]).status.code(), Some(2));
 }

@@ -53,7 +53,11 @@ fn the_paper_s_table_reproduces_at_a_common_learning_rate() {
         ("reinforce:baseline=loo", 0.09, 0.21),
     ] {
         let row = table().row(id).expect("a row");
-        assert!((low..=high).contains(&row.time_std), "{id}: {}", row.time_std);
+        assert!(
+            (low..=high).contains(&row.time_std),
+            "{id}: {}",
+            row.time_std
+        );
         assert!((row.mean - 5.0).abs() <= 0.05, "{id}: {}", row.mean);
         assert!(row.paper_std.is_some(), "{id}");
         assert_eq!(row.learning_rate, 2.5);
@@ -72,7 +76,12 @@ fn the_controls_remove_the_gap() {
             0.6,
             1.6,
         ),
-        ("exact gradient to straight-through", time_std("enumerate") / plain, 0.6, 1.3),
+        (
+            "exact gradient to straight-through",
+            time_std("enumerate") / plain,
+            0.6,
+            1.3,
+        ),
         (
             "pWGF of unit gain to straight-through",
             time_std("pwgf:preset=paper,gain=projection") / plain,
@@ -83,7 +92,10 @@ fn the_controls_remove_the_gap() {
         assert!((low..=high).contains(&ratio), "{what}: {ratio}");
     }
     let finding = &table().finding;
-    assert!(finding.contains("the gap is the size of the step"), "{finding}");
+    assert!(
+        finding.contains("the gap is the size of the step"),
+        "{finding}"
+    );
 }
 
 #[test]
@@ -104,12 +116,17 @@ fn at_a_small_rate_bias_decides() {
         ..Settings::default()
     });
     assert_eq!(table.tail, 20);
-    let [difference, second_order, plain] =
-        estimators.map(|id| table.row(id).expect("a row").rmse);
-    assert!(difference < second_order && second_order < plain, "{table:?}");
+    let [difference, second_order, plain] = estimators.map(|id| table.row(id).expect("a row").rmse);
+    assert!(
+        difference < second_order && second_order < plain,
+        "{table:?}"
+    );
     assert!(difference <= 0.015, "{difference}");
     assert!(plain >= 0.03, "{plain}");
-    assert!(table.rows.iter().all(|row| row.paper_mean.is_none()), "the paper's rate is 5");
+    assert!(
+        table.rows.iter().all(|row| row.paper_mean.is_none()),
+        "the paper's rate is 5"
+    );
 }
 
 #[test]
@@ -149,7 +166,9 @@ fn neither_threads_nor_resuming_change_a_bit() {
     let recorded: Vec<Cell> = [3, 0].map(|index: usize| read(&cells[index])).to_vec();
     assert!(play(&config, recorded, 2) == cells);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
-    let elsewhere = pool.expect("threads").install(|| play(&config, Vec::new(), 1));
+    let elsewhere = pool
+        .expect("threads")
+        .install(|| play(&config, Vec::new(), 1));
     assert!(elsewhere == cells);
 }
 
@@ -169,7 +188,11 @@ fn seeds_differ_and_rows_meet_the_same_games() {
     let cells = play(&config, Vec::new(), 2);
     let first = |row: usize| &cells[2 * row].games;
     let lasts: Vec<f64> = first(0).iter().map(|game| game.last).collect();
-    assert!(lasts.iter().all(|last| lasts.iter().filter(|x| *x == last).count() == 1));
+    assert!(
+        lasts
+            .iter()
+            .all(|last| lasts.iter().filter(|x| *x == last).count() == 1)
+    );
     assert_ne!(first(0)[0].last, first(1)[0].last);
     assert_eq!(first(0)[0].curve[0], 1.0);
     assert_eq!(first(0)[0].curve.len(), 5);
@@ -192,7 +215,11 @@ fn every_parametrisation_finds_the_rate() {
             ..Settings::default()
         });
         let row = &table.rows[0];
-        assert!((row.mean - 5.0).abs() < 0.1, "{parametrisation:?}: {}", row.mean);
+        assert!(
+            (row.mean - 5.0).abs() < 0.1,
+            "{parametrisation:?}: {}",
+            row.mean
+        );
         assert_eq!(row.settled, 3);
     }
 }
@@ -218,21 +245,81 @@ fn bad_settings_are_refused() {
         ..small()
     };
     for (settings, message) in [
-        (Settings { rate: 0.0, ..small() }, "the rate must be positive"),
-        (Settings { rate: f64::NAN, ..small() }, "the rate must be positive"),
-        (Settings { init: -1.0, ..small() }, "the initial rate must be positive"),
-        (Settings { learning_rate: 0.0, ..small() }, "the learning rate must be positive"),
-        (Settings { seeds: 0, ..small() }, "the number of seeds must be at least 1"),
-        (Settings { samples: 0, ..small() }, "at least 1"),
-        (Settings { epochs: 0, ..small() }, "the number of epochs must be at least 1"),
-        (Settings { tail: Some(5), ..small() }, "the tail must be between 1 and the number of epochs"),
-        (Settings { estimators: Vec::new(), ..small() }, "no estimator was given"),
+        (
+            Settings {
+                rate: 0.0,
+                ..small()
+            },
+            "the rate must be positive",
+        ),
+        (
+            Settings {
+                rate: f64::NAN,
+                ..small()
+            },
+            "the rate must be positive",
+        ),
+        (
+            Settings {
+                init: -1.0,
+                ..small()
+            },
+            "the initial rate must be positive",
+        ),
+        (
+            Settings {
+                learning_rate: 0.0,
+                ..small()
+            },
+            "the learning rate must be positive",
+        ),
+        (
+            Settings {
+                seeds: 0,
+                ..small()
+            },
+            "the number of seeds must be at least 1",
+        ),
+        (
+            Settings {
+                samples: 0,
+                ..small()
+            },
+            "at least 1",
+        ),
+        (
+            Settings {
+                epochs: 0,
+                ..small()
+            },
+            "the number of epochs must be at least 1",
+        ),
+        (
+            Settings {
+                tail: Some(5),
+                ..small()
+            },
+            "the tail must be between 1 and the number of epochs",
+        ),
+        (
+            Settings {
+                estimators: Vec::new(),
+                ..small()
+            },
+            "no estimator was given",
+        ),
         (estimator("straight-thru"), "did you mean"),
         (estimator("pwgf:bandwith=1sd"), "has no option `bandwith`"),
         (estimator("arm"), "does not support poisson"),
-        (estimator("reinforce:baseline=learned"), "learns state of its own"),
         (
-            Settings { estimators: vec!["enumerate".to_owned(); 2], ..small() },
+            estimator("reinforce:baseline=learned"),
+            "learns state of its own",
+        ),
+        (
+            Settings {
+                estimators: vec!["enumerate".to_owned(); 2],
+                ..small()
+            },
             "`enumerate` was given twice",
         ),
     ] {
@@ -298,7 +385,11 @@ fn the_gain_of_the_paper_s_gradient() {
 fn the_numbers_behind_the_pictures() {
     let config = small().config().expect("valid settings");
     let step = flow_step(&config).expect("a step");
-    assert!(step.rates[1] > step.rates[0], "towards the data: {:?}", step.rates);
+    assert!(
+        step.rates[1] > step.rates[0],
+        "towards the data: {:?}",
+        step.rates
+    );
     let total: f64 = step.laws[1].iter().map(|(_, p)| p).sum();
     assert!((total - 1.0).abs() < 1e-3, "{total}");
     let weights = kernel_weights(5.0).expect("weights");

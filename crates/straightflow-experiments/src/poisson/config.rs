@@ -16,7 +16,7 @@ use super::error::GameError;
 /// The version of the program, part of a configuration.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What stands before an estimator whose learning rate is multiplied by [`paper_gain`].
-const MATCHED: &str = "matched:";
+pub(super) const MATCHED: &str = "matched:";
 
 /// The rows of the default run and their names: the paper's four, then the controls.
 pub const DEFAULT_ROWS: [(&str, &str); 9] = [

@@ -174,7 +174,9 @@ impl Critics {
             let width = range.len();
             let rows = players.iter().flat_map(|player| {
                 let scale = if scaled { player.scale } else { 1.0 };
-                player.parameters[range.clone()].iter().map(move |x| x * scale)
+                player.parameters[range.clone()]
+                    .iter()
+                    .map(move |x| x * scale)
             });
             let data = TensorData::new(rows.collect::<Vec<f64>>(), [1, players.len(), width]);
             Tensor::from_data(data, (device, DType::F64))
@@ -204,9 +206,7 @@ mod tests {
             batch.iter().map(|z| f(player.probability(*z))).sum::<f64>() / batch.len() as f64
         };
         match objective {
-            GameObjective::LogLoss => {
-                -mean(data, &f64::ln) - mean(fakes, &|w: f64| (1.0 - w).ln())
-            }
+            GameObjective::LogLoss => -mean(data, &f64::ln) - mean(fakes, &|w: f64| (1.0 - w).ln()),
             GameObjective::Literal => mean(fakes, &|w| w) - mean(data, &|w| w),
         }
     }

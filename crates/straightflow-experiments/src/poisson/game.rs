@@ -149,7 +149,8 @@ impl Table {
         };
         let key = self.fakes.child(iteration as u64);
         let mut fakes = draw(key, self.rate(), config.samples);
-        self.discriminator.learn(config.objective, &mut data, &mut fakes);
+        self.discriminator
+            .learn(config.objective, &mut data, &mut fakes);
         if iteration + 1 == config.length() {
             let open = fakes.iter().map(|z| self.discriminator.probability(*z));
             self.openness = average(open.map(|w| 4.0 * w * (1.0 - w)));
@@ -190,7 +191,12 @@ impl Table {
             square_error: average(tail.iter().map(|rate| (rate - config.rate).powi(2))),
             last: self.rate(),
             settle: self.rates.iter().rposition(outside).unwrap_or(0),
-            curve: self.rates.iter().step_by(config.iterations).copied().collect(),
+            curve: self
+                .rates
+                .iter()
+                .step_by(config.iterations)
+                .copied()
+                .collect(),
             floored: self.floored,
             openness: self.openness,
         }

@@ -15,6 +15,6 @@ pub use config::{Config, DEFAULT_ROWS, Parametrisation, Row, Settings, paper_gai
 pub use discriminator::GameObjective;
 pub use error::GameError;
 pub use game::{FLOOR, Game};
-pub use pictures::{Curve, FlowPicture, flow_step, kernel_weights, learning_curves};
+pub use pictures::{Curve, FlowPicture, distances, flow_step, kernel_weights, learning_curves};
 pub use run::{Cell, Watcher, run};
 pub use summary::{Summary, SummaryRow};

@@ -7,7 +7,7 @@ use straightflow::kernel::{Bandwidth, KernelFamily};
 use straightflow::prelude::*;
 use straightflow::projection::{Measure, MmdLaw};
 
-use super::config::{Config, poisson};
+use super::config::{Config, Row, poisson};
 use super::discriminator::{Critics, Discriminator};
 use super::error::GameError;
 use super::game::{Game, draw};
@@ -27,23 +27,45 @@ pub struct Curve {
 /// The rate after each epoch, for each row: the median over seeds, and the tenth and ninetieth
 /// percentiles.
 pub fn learning_curves(config: &Config, cells: &[Cell]) -> Vec<Curve> {
-    let curve = |row: &super::Row| {
-        let cells = cells.iter().filter(|cell| cell.row == row.id);
-        let games: Vec<&Game> = cells.flat_map(|cell| &cell.games).collect();
-        let mut curve = Curve {
-            label: row.label.clone(),
-            points: Vec::new(),
-            band: Vec::new(),
-        };
-        for epoch in 0..=config.epochs {
-            let mut rates: Vec<f64> = games.iter().map(|game| game.curve[epoch]).collect();
+    let curve = |row: &Row| {
+        let (mut points, mut band) = (Vec::new(), Vec::new());
+        for (epoch, mut rates) in rates_of(config, cells, row).enumerate() {
             rates.sort_by(f64::total_cmp);
-            curve.points.push((epoch as f64, percentile(&rates, 0.5)));
-            curve.band.push((percentile(&rates, 0.1), percentile(&rates, 0.9)));
+            points.push((epoch as f64, percentile(&rates, 0.5)));
+            band.push((percentile(&rates, 0.1), percentile(&rates, 0.9)));
         }
-        curve
+        Curve {
+            label: row.label.clone(),
+            points,
+            band,
+        }
     };
     config.rows.iter().map(curve).collect()
+}
+
+/// The distance to the rate of the data after each epoch, for each row: the root mean square over
+/// seeds.
+pub fn distances(config: &Config, cells: &[Cell]) -> Vec<Curve> {
+    let distance = |rates: Vec<f64>| {
+        let squares: f64 = rates.iter().map(|rate| (rate - config.rate).powi(2)).sum();
+        (squares / rates.len() as f64).sqrt()
+    };
+    let curve = |row: &Row| Curve {
+        label: row.label.clone(),
+        points: rates_of(config, cells, row)
+            .enumerate()
+            .map(|(epoch, rates)| (epoch as f64, distance(rates)))
+            .collect(),
+        band: Vec::new(),
+    };
+    config.rows.iter().map(curve).collect()
+}
+
+/// The rates of all games of a row, epoch by epoch.
+fn rates_of(config: &Config, cells: &[Cell], row: &Row) -> impl Iterator<Item = Vec<f64>> {
+    let cells = cells.iter().filter(|cell| cell.row == row.id);
+    let games: Vec<&Game> = cells.flat_map(|cell| &cell.games).collect();
+    (0..=config.epochs).map(move |epoch| games.iter().map(|game| game.curve[epoch]).collect())
 }
 
 /// Linear interpolation between the sorted values.
@@ -159,5 +181,7 @@ fn probabilities(rate: f64) -> Vec<(f64, f64)> {
     let last = (rate + 6.0 * rate.sqrt()).ceil().max(4.0) as u64;
     let first = (rate - 6.0 * rate.sqrt()).floor().max(0.0) as u64;
     let values = first..=last;
-    values.map(|x| (x as f64, law.ln_pmf(x as f64).exp())).collect()
+    values
+        .map(|x| (x as f64, law.ln_pmf(x as f64).exp()))
+        .collect()
 }

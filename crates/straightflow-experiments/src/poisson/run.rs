@@ -144,7 +144,10 @@ impl<'a> Plan<'a> {
         let matches = |(row, seeds): &(usize, Range<usize>)| {
             self.config.rows[*row].id == cell.row
                 && cell.games.iter().map(|game| game.seed).eq(seeds.clone())
-                && cell.games.iter().all(|game| game.curve.len() == self.config.epochs + 1)
+                && cell
+                    .games
+                    .iter()
+                    .all(|game| game.curve.len() == self.config.epochs + 1)
         };
         let place = self.cells.iter().position(matches);
         place.ok_or_else(|| GameError::ForeignCell {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{Config, Parametrisation, paper_gain};
+use super::config::{Config, MATCHED, Parametrisation, paper_gain};
 use super::discriminator::GameObjective;
 use super::game::Game;
 use super::run::Cell;
@@ -84,15 +84,25 @@ pub struct SummaryRow {
     pub paper_std: Option<f64>,
 }
 
+impl SummaryRow {
+    /// Whether the learning rate was multiplied by the gain of the paper's gradient.
+    pub fn is_matched(&self) -> bool {
+        self.id.starts_with(MATCHED)
+    }
+}
+
 impl Summary {
     /// Summarises the cells of a complete run, as [`run`](super::run) returns them.
     pub fn new(config: &Config, cells: &[Cell]) -> Self {
         let rows = config.rows.iter().map(|row| {
             let cells = cells.iter().filter(|cell| cell.row == row.id);
             let games: Vec<&Game> = cells.flat_map(|cell| &cell.games).collect();
-            let of = |f: &dyn Fn(&Game) -> f64| games.iter().map(|game| f(game)).collect::<Vec<_>>();
+            let of =
+                |f: &dyn Fn(&Game) -> f64| games.iter().map(|game| f(game)).collect::<Vec<_>>();
             let time_stds = of(&|game| game.time_std);
-            let paper = PAPER.iter().find(|(id, ..)| *id == row.id && config.rate == 5.0);
+            let paper = PAPER
+                .iter()
+                .find(|(id, ..)| *id == row.id && config.rate == 5.0);
             SummaryRow {
                 id: row.id.clone(),
                 label: row.label.clone(),
@@ -104,7 +114,10 @@ impl Summary {
                 seed_std: deviation(&of(&|game| game.last)),
                 rmse: mean(&of(&|game| game.square_error)).sqrt(),
                 settle: mean(&of(&|game| game.settle as f64)),
-                settled: games.iter().filter(|game| game.settle < config.length()).count(),
+                settled: games
+                    .iter()
+                    .filter(|game| game.settle < config.length())
+                    .count(),
                 floored: games.iter().map(|game| game.floored).sum(),
                 openness: mean(&of(&|game| game.openness)),
                 paper_mean: paper.map(|(_, mean, _)| *mean),
@@ -172,7 +185,8 @@ impl Summary {
             self.ratio(plain, paper),
             self.ratio("matched:straight-through", paper),
         ) else {
-            return "The rows that would separate step size from estimator were not all run.".into();
+            return "The rows that would separate step size from estimator were not all run."
+                .into();
         };
         let mut text = format!(
             "At the common learning rate straight-through oscillates {gap:.1} times as much as the \
@@ -180,7 +194,9 @@ impl Summary {
             self.paper_gain
         );
         if let Some(exact) = self.ratio("enumerate", plain) {
-            text += &format!(", and the exact gradient oscillates {exact:.2} times as much as straight-through");
+            text += &format!(
+                ", and the exact gradient oscillates {exact:.2} times as much as straight-through"
+            );
         }
         // Bands of the acceptance checks 15 and 16.
         text += match (gap >= 6.0, (0.6..=1.6).contains(&matched)) {
