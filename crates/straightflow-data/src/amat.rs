@@ -155,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn short_and_long_lines_are_refused() {
+        for (text, found) in [("0 1\n1\n", 1), ("0 1\n1 0 1\n", 3)] {
+            let error = FormatError::LineLength {
+                line: 2,
+                found,
+                expected: 2,
+            };
+            assert_eq!(decode(text.as_bytes(), 1, 2), Err(error));
+        }
+    }
+
+    #[test]
     fn line_ends_and_blanks_do_not_matter() {
         let images = decode(b"0 1\n1 1\n", 1, 2).unwrap();
         for text in [

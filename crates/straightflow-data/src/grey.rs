@@ -200,37 +200,53 @@ impl Draw {
 
     /// The next pixel. A word is used up whatever the intensity, so that pixel `p` has word `p`.
     fn one(&mut self, intensity: u8) -> bool {
-        u64::from(self.0.next_u32()) * 255 < u64::from(intensity) << 32
+        is_one(self.0.next_u32(), intensity)
     }
+}
+
+/// Whether a pixel is one: `word / 2^32 < intensity / 255`.
+fn is_one(word: u32, intensity: u8) -> bool {
+    u64::from(word) * 255 < u64::from(intensity) << 32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The first words of ChaCha8 with an all-zero key and stream 0, from the test vectors of
-    /// draft-strombergson-chacha-test-vectors-01 (TC1, 8 rounds, 256-bit key): 3e00ef2f 895f40d6
-    /// 7f5bb8e8 1f09a5a1 as bytes.
-    const FIRST_BYTES: [[u8; 4]; 4] = [
-        [0x3e, 0x00, 0xef, 0x2f],
-        [0x89, 0x5f, 0x40, 0xd6],
-        [0x7f, 0x5b, 0xb8, 0xe8],
-        [0x1f, 0x09, 0xa5, 0xa1],
+    /// The first words of ChaCha8 with an all-zero key, of the streams 0 and 1. The first are those of
+    /// draft-strombergson-chacha-test-vectors-01 (TC1, 8 rounds, 256-bit key: 3e00ef2f 895f40d6 ..), the
+    /// second were computed by another implementation.
+    const FIRST_WORDS: [[u32; 4]; 2] = [
+        [0x2fef_003e, 0xd640_5f89, 0xe8b8_5b7f, 0xa1a5_091f],
+        [0xb34b_8f2b, 0xca06_8379, 0x7cd4_3051, 0xd14e_8d4f],
     ];
 
     #[test]
     fn bits_come_from_the_documented_words() {
-        for intensity in [0, 1, 47, 48, 161, 162, 214, 215, 232, 233, 254, 255] {
-            let images = GreyImages::new(1, 4, vec![intensity; 4]);
+        for intensity in 0..=255 {
+            let images = GreyImages::new(1, 4, vec![intensity; 8]);
             let bits = images.binarise([0; 32]);
-            let expected: Vec<usize> = (0..4)
-                .filter(|&p| {
-                    let u = u128::from(u32::from_le_bytes(FIRST_BYTES[p]));
-                    255 * u < u128::from(intensity) << 32
-                })
-                .collect();
-            assert_eq!(bits.ones(0).collect::<Vec<_>>(), expected, "{intensity}");
+            for (image, words) in FIRST_WORDS.iter().enumerate() {
+                let one = |&p: &usize| 255 * u128::from(words[p]) < u128::from(intensity) << 32;
+                let expected: Vec<usize> = (0..4).filter(one).collect();
+                assert_eq!(
+                    bits.ones(image).collect::<Vec<_>>(),
+                    expected,
+                    "{intensity}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn black_is_never_one_and_white_always() {
+        for word in [0, 1, u32::MAX] {
+            assert!(!is_one(word, 0));
+            assert!(is_one(word, 255));
+        }
+        // 2^32 / 255 = 16843009.003..
+        assert!(is_one(16_843_009, 1));
+        assert!(!is_one(16_843_010, 1));
     }
 
     #[test]
