@@ -47,3 +47,7 @@ pub use error::{Error, FormatError, Result};
 pub use grey::GreyImages;
 pub use partition::{Partition, Split};
 pub use shuffle::{Batches, Order};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

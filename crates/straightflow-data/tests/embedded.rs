@@ -1,7 +1,7 @@
 //! The embedded MNIST: what is known about it, and what its maker printed.
 
 use straightflow_data::mnist::{self, Binarisation};
-use straightflow_data::{BitImages, Dataset, Images, Partition, Split, directory};
+use straightflow_data::{BitImages, Dataset, Images, Partition, Split, directory, sha256};
 
 fn bits(data: &Dataset) -> &BitImages {
     match data.images() {
@@ -106,6 +106,17 @@ fn checksums_are_those_of_the_images() {
         let data = mnist::load(binarisation).unwrap();
         assert_eq!(data.sha256(), binarisation.sha256());
     }
+}
+
+#[test]
+fn the_readme_has_the_checksums() {
+    let readme = include_str!("../README.md");
+    for binarisation in Binarisation::ALL {
+        assert!(readme.contains(&format!("`data/{}`", binarisation.file())));
+        assert!(readme.contains(&format!("`{}`", binarisation.sha256())));
+    }
+    let data = mnist::load(Binarisation::Threshold).unwrap();
+    assert!(readme.contains(&sha256(data.labels().unwrap())));
 }
 
 /// `STRAIGHTFLOW_MNIST_IDX=DIR cargo test --release -p straightflow-data -- --ignored`
