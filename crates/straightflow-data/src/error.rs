@@ -73,7 +73,7 @@ pub enum Error {
     },
 
     /// The embedded data is not what the maker wrote.
-    #[error("the embedded {what} has SHA-256 {found} instead of {expected}: this build is damaged")]
+    #[error("this build is damaged: the embedded {what} has SHA-256 {found} instead of {expected}")]
     Checksum {
         /// Which part of the embedded data.
         what: &'static str,
@@ -84,7 +84,7 @@ pub enum Error {
     },
 
     /// The embedded data cannot be unpacked.
-    #[error("the embedded {what} {problem}: this build is damaged")]
+    #[error("this build is damaged: the embedded {what} cannot be unpacked, it {problem}")]
     Embedded {
         /// Which part of the embedded data.
         what: &'static str,
@@ -140,7 +140,7 @@ pub enum FormatError {
     },
 
     /// The file ends too early.
-    #[error("is truncated: {found} of {expected} bytes are there (unpacked)")]
+    #[error("is truncated: {found} of {expected} bytes (unpacked) are there")]
     Truncated {
         /// The bytes that the header announces, or those of the header itself.
         expected: u64,
@@ -170,7 +170,7 @@ pub enum FormatError {
     },
 
     /// The file is compressed, but its compressed data is damaged or cut.
-    #[error("is a damaged gzip file: {reason}")]
+    #[error("is a damaged gzip file ({reason})")]
     Gzip {
         /// What the decompressor said.
         reason: String,
