@@ -12,7 +12,7 @@ use straightflow::prelude::*;
 
 use crate::chains::{FIRST, Stack, cost_at, direction, natural_above, slope_at, weight};
 use crate::scalar::{build, sigmoid};
-use crate::support::{Canonical, assert_close, leaf, tensor, values};
+use crate::support::{assert_close, leaf, tensor, values};
 
 const BATCH: usize = 3;
 
@@ -232,16 +232,16 @@ struct Single {
     kind: ObjectiveKind,
 }
 
-impl Chain<Canonical> for Single {
+impl Chain<Law> for Single {
     fn layers(&self) -> usize {
         1
     }
 
-    fn layer(&self, _below: &[Tensor<4>]) -> straightflow::Result<Canonical> {
-        Ok(Canonical::from_law(self.law.clone()))
+    fn layer(&self, _below: &[Tensor<4>]) -> straightflow::Result<Law> {
+        Ok(self.law.clone())
     }
 
-    fn cost(&self, z: &[Tensor<4>], q: &[Canonical]) -> Tensor<2> {
+    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
         crate::scalar::cost(z[0].clone()) + q[0].log_prob(z[0].clone()) * 0.1
     }
 
@@ -287,7 +287,7 @@ fn one_layer_is_the_estimate_itself() {
             let got = values(gradient.expect("a gradient"));
 
             let toy = Toy(entry.objective);
-            let leaf = Canonical::from_law(law.leaf());
+            let leaf = law.leaf();
             let single = estimator.estimate_objective_from_noise(noise, &leaf, &toy);
             let gradient = leaf
                 .law()
@@ -308,8 +308,8 @@ fn one_layer_is_the_estimate_itself() {
 
 struct Toy(ObjectiveKind);
 
-impl Objective<Canonical> for Toy {
-    fn cost(&self, z: Tensor<4>, q: &Canonical) -> Tensor<2> {
+impl Objective<Law> for Toy {
+    fn cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
         crate::scalar::cost(z.clone()) + q.log_prob(z) * 0.1
     }
 
