@@ -9,23 +9,6 @@ use straightflow::estimator::{
 use straightflow::objective::{CountedObjective, ObjectiveKind};
 use straightflow::{Key, Result};
 
-/// A law in its canonical form as a distribution, so that one check serves every family.
-#[derive(Clone, Debug)]
-pub struct Canonical(Law);
-
-impl Distribution for Canonical {
-    type Parameters = Tensor<3>;
-    type Samples = Tensor<4>;
-
-    fn law(&self) -> &Law {
-        &self.0
-    }
-
-    fn from_law(law: Law) -> Self {
-        Self(law)
-    }
-}
-
 /// A cost of canonical samples `[n, batch, d, k]`.
 pub type Cost<'a> = &'a dyn Fn(Tensor<4>) -> Tensor<2>;
 
@@ -37,9 +20,9 @@ pub type Cost<'a> = &'a dyn Fn(Tensor<4>) -> Tensor<2>;
 pub fn estimate(
     estimator: &dyn Estimator,
     key: Key,
-    q: &Canonical,
+    q: &Law,
     cost: Cost<'_>,
-) -> Result<Estimate<Canonical>> {
+) -> Result<Estimate<Law>> {
     let bound = bound(estimator, q.law())?;
     let estimator = bound.as_deref().unwrap_or(estimator);
     match estimator.entry().objective {
@@ -59,7 +42,7 @@ pub fn gradient(
     law: &Law,
     cost: Cost<'_>,
 ) -> Result<Vec<f64>> {
-    let leaf = Canonical::from_law(law.leaf());
+    let leaf = law.leaf();
     let estimate = estimate(estimator, key, &leaf, cost)?;
     Ok(natural_gradient(&leaf, &estimate.surrogate))
 }
@@ -134,7 +117,7 @@ fn bound(estimator: &dyn Estimator, law: &Law) -> Result<Option<Box<dyn Estimato
 }
 
 /// The surrogate is a mean over the batch; times its size, the gradient is that of each element.
-pub fn natural_gradient(leaf: &Canonical, surrogate: &Tensor<1>) -> Vec<f64> {
+pub fn natural_gradient(leaf: &Law, surrogate: &Tensor<1>) -> Vec<f64> {
     let natural = leaf.law().natural();
     let batch = natural.dims()[0] as f64;
     let gradient = surrogate

@@ -14,6 +14,7 @@ pub mod problem;
 pub mod product;
 pub mod quadrature;
 pub mod reference;
+pub mod stack;
 pub mod subject;
 mod target;
 

@@ -176,8 +176,7 @@ pub fn product_rule(of_factors: &[Expected], costs: &[(f64, f64)]) -> Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gradients::{Canonical, error, to_vec};
-    use straightflow::distribution::Distribution;
+    use crate::gradients::{error, to_vec};
     use straightflow::exact::Exact;
 
     /// The product rule above is the gradient that the library finds by enumeration, and that of
@@ -186,7 +185,7 @@ mod tests {
     fn the_product_rule_is_the_exact_gradient() {
         for kind in FamilyKind::ALL {
             let product = Product::of(*kind);
-            let q = Canonical::from_law(product.law(1, DType::F64));
+            let q = product.law(1, DType::F64);
             let exact = Exact::default().gradient(&q, |z, _| product.cost(z));
             let exact = to_vec(exact.expect("few states"));
             let got = product.exact_gradient();

@@ -153,6 +153,10 @@ const VARIANTS: &[(&str, &[&str])] = &[
     ("pwgf", &["bandwidth=1sd", "gain=projection"]),
     ("fini", &["order=3", "order=4"]),
     ("arms", &["samples=4"]),
+    ("muprop", &["coefficients=learned"]),
+    ("double-cv", &["alpha=-0.4", "tune=on"]),
+    ("rebar", &["tune=none,eta=0.6,temperature=1.5", "tune=eta"]),
+    ("relax", &["control=sum", "control=sum,samples=2"]),
 ];
 
 /// Every estimator of the registry: its defaults, every preset, two and three draws, every baseline

@@ -1,8 +1,8 @@
 //! The relaxations against the expectations that a second, scalar implementation computes.
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::DType;
 use straightflow::Key;
-use straightflow::distribution::{Distribution, Family, FamilyKind, Law};
+use straightflow::distribution::{Family, FamilyKind};
 use straightflow::estimator::{EstimatorExt, Spec};
 use straightflow_conformance::problem::{OBJECTIVES, Problem};
 use straightflow_conformance::reference;
@@ -14,23 +14,6 @@ const REPLICATES: usize = 100_000;
 const DEVIATIONS: f64 = 5.0;
 /// What quadrature and rounding may add, relative to the larger of 1 and the target.
 const QUADRATURE: f64 = 2e-6;
-
-/// A law in its canonical form as a distribution.
-#[derive(Clone, Debug)]
-struct Canonical(Law);
-
-impl Distribution for Canonical {
-    type Parameters = Tensor<3>;
-    type Samples = Tensor<4>;
-
-    fn law(&self) -> &Law {
-        &self.0
-    }
-
-    fn from_law(law: Law) -> Self {
-        Self(law)
-    }
-}
 
 fn variable(kind: FamilyKind) -> (Family, Vec<f64>) {
     match kind {
@@ -51,7 +34,7 @@ fn measure(spec: &str, problem: &Problem) -> (Vec<f64>, Vec<f64>) {
         .parse::<Spec>()
         .and_then(|spec| spec.build())
         .expect("valid");
-    let q = Canonical(problem.law(REPLICATES));
+    let q = problem.law(REPLICATES);
     let gradient = estimator.gradient(Key::new(4), &q, |z, _| problem.objective.cost(z));
     let gradient: Vec<f64> = gradient
         .expect("valid")

@@ -6,7 +6,7 @@ use straightflow::distribution::Distribution;
 use straightflow::estimator::EstimatorExt;
 use straightflow::objective::ObjectiveKind;
 
-use crate::gradients::{Canonical, error, estimate, to_vec};
+use crate::gradients::{error, estimate, to_vec};
 use crate::product::Product;
 use crate::subject::{Failure, Subject};
 
@@ -15,7 +15,7 @@ pub fn cost(subject: &Subject) -> Result<(), Failure> {
         let product = Product::of(kind);
         let fail = |found: String| subject.failure("cost", &product, found);
         let estimator = subject.estimator();
-        let leaf = Canonical::from_law(product.law(2, burn::tensor::DType::F64).leaf());
+        let leaf = product.law(2, burn::tensor::DType::F64).leaf();
         let cost = |z| product.cost(z);
         let estimate = estimate(estimator.as_ref(), Key::new(1), &leaf, &cost)
             .map_err(|error| fail(error.to_string()))?;

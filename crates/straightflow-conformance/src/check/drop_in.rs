@@ -2,10 +2,9 @@
 
 use burn::tensor::DType;
 use straightflow::Key;
-use straightflow::distribution::Distribution;
 use straightflow::estimator::{PathwiseExt, Reduction};
 
-use crate::gradients::{Canonical, gradient, natural_gradient};
+use crate::gradients::{gradient, natural_gradient};
 use crate::product::Product;
 use crate::subject::{Failure, Subject};
 
@@ -24,7 +23,7 @@ pub fn drop_in(subject: &Subject) -> Result<(), Failure> {
         for dtype in [DType::F32, DType::F64] {
             let key = Key::new(21);
             let law = product.law(3, dtype);
-            let leaf = Canonical::from_law(law.leaf());
+            let leaf = law.leaf();
             let z = pathwise
                 .sample(key, &leaf, estimator.samples())
                 .map_err(|error| fail(error.to_string()))?;

@@ -1,12 +1,12 @@
 //! What cannot work is refused with the error that says so.
 
 use burn::tensor::{DType, Tensor};
-use straightflow::distribution::{Distribution, FamilyKind};
+use straightflow::distribution::{FamilyKind, Law};
 use straightflow::estimator::{EstimatorExt, Spec};
 use straightflow::objective::ObjectiveKind;
 use straightflow::{Error, Key};
 
-use crate::gradients::{Canonical, estimate, gradient};
+use crate::gradients::{estimate, gradient};
 use crate::problem;
 use crate::subject::{Failure, Subject};
 
@@ -94,7 +94,7 @@ fn temperature(subject: &Subject) -> Result<(), Failure> {
 
 fn non_finite_cost(subject: &Subject, kind: FamilyKind) -> Result<(), Failure> {
     for (dtype, bad) in [(DType::F64, f64::NAN), (DType::F32, f64::INFINITY)] {
-        let q = Canonical::from_law(problem::problems(kind)[0].law_of(2, dtype));
+        let q = problem::problems(kind)[0].law_of(2, dtype);
         let cost = |z: Tensor<4>| -> Tensor<2> {
             let [n, batch, ..] = z.dims();
             let finite = z.sum_dims(&[2, 3]).reshape([n, batch]);
@@ -111,9 +111,9 @@ fn non_finite_cost(subject: &Subject, kind: FamilyKind) -> Result<(), Failure> {
 
 fn other_objective(subject: &Subject, kind: FamilyKind) -> Result<(), Failure> {
     let problem = &problem::problems(kind)[0];
-    let q = Canonical::from_law(problem.law(1));
+    let q = problem.law(1);
     let estimator = subject.estimator();
-    let cost = |z: Tensor<4>, _: &Canonical| problem.objective.cost(z);
+    let cost = |z: Tensor<4>, _: &Law| problem.objective.cost(z);
     let result = match estimator.entry().objective {
         ObjectiveKind::Expectation => estimator.estimate_bound(Key::new(1), &q, cost),
         ObjectiveKind::Bound => estimator.estimate(Key::new(1), &q, cost),

@@ -1,6 +1,7 @@
 //! The checks: each is a function that accepts a subject or says why not.
 
 mod batch;
+mod chain;
 mod cost;
 mod determinism;
 mod drop_in;
@@ -8,6 +9,7 @@ mod errors;
 mod expectation;
 mod extremes;
 mod spec;
+mod state;
 pub mod statistical;
 mod variance;
 
@@ -62,6 +64,14 @@ pub const CHECKS: &[Check] = &[
     Check {
         name: "variance",
         run: variance::variance,
+    },
+    Check {
+        name: "state",
+        run: state::state,
+    },
+    Check {
+        name: "chain",
+        run: chain::chain,
     },
     Check {
         name: "extremes",

@@ -23,7 +23,7 @@ const POWER: f64 = 10.0;
 const REPLICATES: usize = 20_000;
 const MOST: usize = 256 * REPLICATES;
 /// What single precision may add to the mean of numbers of size 1.
-const ROUNDING: f64 = 2e-6;
+pub const ROUNDING: f64 = 2e-6;
 
 /// `STRAIGHTFLOW_LONG=k` multiplies the number of gradients by `k`.
 fn long() -> usize {

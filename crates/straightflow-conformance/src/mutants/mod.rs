@@ -2,11 +2,13 @@
 //! correct twin, so that a rejection is not an artefact of how the mutant is written.
 
 mod arms;
+mod chain;
 mod contract;
 mod entry;
 mod paper_mmd;
 mod rebar;
 mod reinforce;
+mod relax;
 mod straight_through;
 
 use crate::subject::Subject;
@@ -34,6 +36,8 @@ pub fn mutants() -> Vec<Mutant> {
         paper_mmd::mutants(),
         arms::mutants(),
         rebar::mutants(),
+        relax::mutants(),
+        chain::mutants(),
         contract::mutants(),
     ]
     .into_iter()

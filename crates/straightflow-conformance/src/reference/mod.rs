@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::problem::Problem;
 
 mod bound;
+mod chain;
 mod exponential_arrival;
 mod fini;
 mod gapped_straight_through;
@@ -22,6 +23,7 @@ mod truncated_gumbel;
 mod variance;
 
 pub use bound::{Outcome, bound_gradient};
+pub use chain::expected_chain;
 pub use product::expected_product;
 pub use variance::variance;
 

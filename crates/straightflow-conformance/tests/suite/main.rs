@@ -5,3 +5,4 @@ mod docs;
 mod mutants;
 mod pins;
 mod registry;
+mod training;

@@ -67,6 +67,16 @@ fn variance() {
 }
 
 #[test]
+fn state() {
+    all_pass("state");
+}
+
+#[test]
+fn chain() {
+    all_pass("chain");
+}
+
+#[test]
 fn extremes() {
     all_pass("extremes");
 }

@@ -216,8 +216,16 @@ fn step(
 
 #[test]
 fn save_load_and_continue_is_bit_equal() {
-    for spec in ["learned,hidden=8", "moving-average"] {
-        let estimator = build(&format!("reinforce:baseline={spec},samples=2"));
+    for spec in [
+        "reinforce:baseline=learned,hidden=8,samples=2",
+        "reinforce:baseline=moving-average,samples=2",
+        "muprop:baseline=learned,coefficients=learned,hidden=8",
+        "double-cv:tune=on",
+        "rebar:baseline=learned,hidden=8",
+        "relax:hidden=8",
+        "relax:control=sum,hidden=8",
+    ] {
+        let estimator = build(spec);
         let mut optimiser = AdamConfig::new().init();
         let mut trained = state(&*estimator, 5, FEATURES, DType::F32);
         let start = bits(&trained);

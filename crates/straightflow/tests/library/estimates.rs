@@ -8,7 +8,7 @@ use straightflow::estimator::{About, Bias, Entry, Need, Noise, NoiseSpec, Outcom
 use straightflow::objective::{CountedObjective, Objective, ObjectiveKind};
 use straightflow::prelude::*;
 
-use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
+use crate::support::{assert_close, laws, leaf, tensor, values};
 
 /// The expectation of an estimator's gradient over all samples of one coordinate, without Monte
 /// Carlo: every value is a batch element of its own, passed in as noise.
@@ -16,7 +16,7 @@ fn expected_gradient(
     estimator: &dyn Estimator,
     family: Family,
     natural: f64,
-    cost: impl Fn(Tensor<4>, &Canonical) -> Tensor<2>,
+    cost: impl Fn(Tensor<4>, &Law) -> Tensor<2>,
 ) -> f64 {
     let law = family.count_law(natural).expect("ordered");
     let (lo, hi) = law.window(60.0);
@@ -26,7 +26,7 @@ fn expected_gradient(
         family,
         tensor(&vec![natural; batch], [batch, 1, 1], DType::F64),
     );
-    let q = Canonical::from_law(all.expect("valid"));
+    let q = all.expect("valid");
     let noise = vec![tensor(&z, [1, batch, 1, 1], DType::F64)];
     let gradients = values(
         estimator
@@ -57,11 +57,11 @@ fn straight_through_misses_the_derivative_of_the_variance() {
         ),
         (Family::Bernoulli, logit(0.2), -0.6),
     ] {
-        let square = |z: Tensor<4>, _: &Canonical| z.square().squeeze_dims(&[2, 3]);
+        let square = |z: Tensor<4>, _: &Law| z.square().squeeze_dims(&[2, 3]);
         let st = StraightThrough::default();
         let got = expected_gradient(&st, family, natural, square);
         let q = Law::new(family, tensor(&[natural], [1, 1, 1], DType::F64)).expect("valid");
-        let exact = Exact::default().gradient(&Canonical::from_law(q), square);
+        let exact = Exact::default().gradient(&q, square);
         let exact = values(exact.expect("few states"))[0];
         let factor = family.count_law(natural).expect("ordered").chain_factor();
         let bias = (got - exact) / factor;
@@ -116,7 +116,7 @@ fn drop_in_and_estimate_give_the_same_bits() {
                     let parameters = leaf::<3>(&natural, law.dims(), dtype);
                     // An operation between the leaf and the distribution, as in a network.
                     let law = Law::new(law.family(), parameters.clone() * 1.1).expect("valid");
-                    (parameters, Canonical::from_law(law))
+                    (parameters, law)
                 };
                 let key = Key::new(21);
                 let st = StraightThroughConfig { samples }.init().expect("valid");

@@ -4,7 +4,7 @@ use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Family, Law};
 use straightflow::prelude::*;
 
-use crate::support::{Canonical, leaf, tensor, values};
+use crate::support::{leaf, tensor, values};
 
 fn finite(what: &str, x: &[f64]) {
     assert!(x.iter().all(|x| x.is_finite()), "{what}: {x:?}");
@@ -36,7 +36,7 @@ fn nothing_is_nan_at_the_edges() {
         for (family, natural, dims) in edges() {
             let what = format!("{family:?} {dtype:?}");
             let parameters = leaf::<3>(&natural, dims, dtype);
-            let q = Canonical::from_law(Law::new(family, parameters.clone()).expect("valid"));
+            let q = Law::new(family, parameters.clone()).expect("valid");
             q.validate().expect("finite parameters");
             let z = q.sample(Key::new(31), 4);
             finite(&what, &values(z.clone()));
@@ -107,7 +107,7 @@ fn the_smallest_shapes_work() {
         (Family::NegativeBinomial { dispersion: 1.0 }, 1),
     ] {
         let parameters = leaf::<3>(&vec![0.3; k], [1, 1, k], DType::F32);
-        let q = Canonical::from_law(Law::new(family, parameters.clone()).expect("valid"));
+        let q = Law::new(family, parameters.clone()).expect("valid");
         let st = StraightThrough::default();
         assert_eq!(q.sample(Key::new(35), 1).dims(), [1, 1, 1, k]);
         let sum = |z: Tensor<4>| z.sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);

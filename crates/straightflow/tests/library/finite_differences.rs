@@ -5,7 +5,7 @@ use straightflow::Error;
 use straightflow::distribution::{Family, Law};
 use straightflow::prelude::*;
 
-use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
+use crate::support::{assert_close, laws, leaf, tensor, values};
 
 /// Not separable, not symmetric, not a polynomial.
 fn awkward(z: Tensor<4>) -> Tensor<2> {
@@ -41,7 +41,7 @@ fn expectation(
         family,
         tensor(&vec![natural; batch], [batch, 1, 1], DType::F64),
     );
-    let q = Canonical::from_law(law.expect("valid"));
+    let q = law.expect("valid");
     let noise = noise
         .iter()
         .map(|x| tensor(x, [1, batch, 1, 1], DType::F64));
@@ -60,7 +60,7 @@ fn finite_differences_are_unbiased() {
         (Family::NegativeBinomial { dispersion: 2.5 }, 0.9),
     ] {
         let one = Law::new(family, tensor(&[natural], [1, 1, 1], DType::F64)).expect("valid");
-        let exact = Exact::default().gradient(&Canonical::from_law(one.clone()), |z, _| awkward(z));
+        let exact = Exact::default().gradient(&one.clone(), |z, _| awkward(z));
         let exact = values(exact.expect("few states"))[0];
         let (z, p) = states(&one);
         let got = match family {
@@ -93,11 +93,11 @@ fn finite_differences_of_several_coordinates_are_unbiased() {
     let estimator = FiniteDifference::default();
     for law in laws(DType::F64) {
         let one = Law::new(law.family(), law.natural().narrow(0, 0, 1)).expect("valid");
-        let exact = Exact::default().gradient(&Canonical::from_law(one.clone()), |z, _| awkward(z));
+        let exact = Exact::default().gradient(&one.clone(), |z, _| awkward(z));
         let exact = values(exact.expect("few states"));
         let replicas = 40_000;
         let many = Law::new(law.family(), one.natural().repeat_dim(0, replicas)).expect("valid");
-        let got = estimator.gradient(Key::new(61), &Canonical::from_law(many), |z, _| awkward(z));
+        let got = estimator.gradient(Key::new(61), &many, |z, _| awkward(z));
         let got = values(got.expect("valid"));
         let size = exact.len();
         for (j, exact) in exact.iter().enumerate() {
@@ -123,9 +123,9 @@ fn finite_differences_of_several_coordinates_are_unbiased() {
 /// On linear costs every estimate is exact.
 #[test]
 fn finite_differences_have_no_variance_on_linear_costs() {
-    let cost = |z: Tensor<4>, _: &Canonical| (z * 2.0).sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
+    let cost = |z: Tensor<4>, _: &Law| (z * 2.0).sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
     for law in laws(DType::F64) {
-        let q = Canonical::from_law(law.clone());
+        let q = law.clone();
         let exact = values(Exact::default().gradient(&q, cost).expect("few states"));
         let got = FiniteDifference::default()
             .gradient(Key::new(62), &q, cost)
@@ -138,8 +138,8 @@ fn finite_differences_have_no_variance_on_linear_costs() {
 fn enumeration_is_the_oracle() {
     for law in laws(DType::F64) {
         let what = format!("{:?}", law.family());
-        let cost = |z: Tensor<4>, q: &Canonical| awkward(z.clone()) + q.log_prob(z) * 0.2;
-        let q = Canonical::from_law(law.clone());
+        let cost = |z: Tensor<4>, q: &Law| awkward(z.clone()) + q.log_prob(z) * 0.2;
+        let q = law.clone();
         let exact = values(Exact::default().gradient(&q, cost).expect("few states"));
         let got = Enumerate::default()
             .gradient(Key::new(63), &q, cost)
@@ -169,7 +169,7 @@ fn finite_differences_cost_what_they_declare() {
     for law in laws(DType::F32) {
         let weight = leaf::<4>(&[1.5], [1, 1, 1, 1], DType::F32);
         let estimator = FiniteDifferenceConfig { samples: 3 }.init().expect("valid");
-        let q = Canonical::from_law(law.leaf());
+        let q = law.leaf();
         let estimate = estimator.estimate(Key::new(64), &q, |z, _| {
             (z * weight.clone()).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
         });
@@ -207,7 +207,7 @@ fn fini_is_exact_on_polynomials() {
                 let batch = p.len();
                 let law = |batch: usize| {
                     let natural = tensor(&vec![log_rate; batch], [batch, 1, 1], DType::F64);
-                    Canonical::from_law(Law::new(Family::Poisson, natural).expect("valid"))
+                    Law::new(Family::Poisson, natural).expect("valid")
                 };
                 let exact = Exact::default()
                     .gradient(&law(1), |z, _| power(z))
@@ -234,7 +234,7 @@ fn fini_is_exact_on_polynomials() {
 fn fini_of_order_two_is_second_order_straight_through() {
     for (dtype, tolerance) in [(DType::F32, 1e-6), (DType::F64, 1e-12)] {
         for law in laws(dtype) {
-            let q = Canonical::from_law(law.clone());
+            let q = law.clone();
             let key = Key::new(65);
             let fini = Fini::default().gradient(key, &q, |z, _| awkward(z));
             if law.family() == Family::Categorical {
@@ -268,7 +268,7 @@ fn fini_of_order_two_is_second_order_straight_through() {
 #[test]
 fn fini_weights_survive_vanishing_rates() {
     let law = Law::new(Family::Poisson, tensor(&[-200.0], [1, 1, 1], DType::F32));
-    let q = Canonical::from_law(law.expect("valid"));
+    let q = law.expect("valid");
     for order in 2..=4 {
         let estimator = FiniConfig { order, samples: 1 }.init().expect("valid");
         let got = estimator.gradient(Key::new(66), &q, |z, _| (z + 1.0).squeeze_dims(&[2, 3]));
@@ -283,7 +283,7 @@ fn fini_weights_are_finite_at_tiny_rates() {
         Family::Poisson,
         tensor(&[1e-6f64.ln(); 2], [2, 1, 1], DType::F32),
     );
-    let q = Canonical::from_law(law.expect("valid"));
+    let q = law.expect("valid");
     for (order, want) in [
         (3, [5.0 / 12.0 * 1e-6, 8.0 / 12.0]),
         (4, [0.375e-6, 19.0 / 24.0]),

@@ -3,6 +3,8 @@
 mod arm;
 mod arms;
 mod baselines;
+mod chain_rules;
+mod chains;
 mod custom_op;
 mod densities;
 mod errors;

@@ -5,7 +5,7 @@ use straightflow::Error;
 use straightflow::distribution::{Canonical as _, Family, Law};
 use straightflow::prelude::*;
 
-use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
+use crate::support::{assert_close, laws, leaf, tensor, values};
 
 /// A cost that is neither quadratic nor separable nor symmetric.
 fn awkward(z: Tensor<4>) -> Tensor<2> {
@@ -29,12 +29,12 @@ fn the_weight_gives_the_exact_gradient() {
     ] {
         let natural = [-0.9, 0.4, 1.6];
         let law = Law::new(family, tensor(&natural, [3, 1, 1], DType::F64)).expect("valid");
-        let q = Canonical::from_law(law.clone());
+        let q = law.clone();
         let exact = Exact::default()
             .gradient(&q, |z, _| g(z))
             .expect("few states");
 
-        let weight = Canonical::from_law(law.weight().expect("ordered"));
+        let weight = law.weight().expect("ordered");
         let rise = Exact::default().expectation(&weight, |z, _| g(z.clone() + 1.0) - g(z));
         let by_weight = law.chain(rise.expect("few states").value.reshape([3, 1, 1]));
         assert_close(
@@ -49,7 +49,7 @@ fn the_weight_gives_the_exact_gradient() {
 #[test]
 fn expectations_of_moments_are_closed_forms() {
     for law in laws(DType::F64) {
-        let q = Canonical::from_law(law.clone());
+        let q = law.clone();
         let sum = |z: Tensor<4>| z.sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
         let got = Exact::default()
             .expectation(&q, |z, _| sum(z))
@@ -70,11 +70,11 @@ fn expectations_of_moments_are_closed_forms() {
 fn the_two_ways_to_a_gradient_agree() {
     for law in laws(DType::F64) {
         let what = format!("{:?}", law.family());
-        let q = Canonical::from_law(law.clone());
-        let cost = |z: Tensor<4>, q: &Canonical| awkward(z.clone()) + q.log_prob(z) * 0.2;
+        let q = law.clone();
+        let cost = |z: Tensor<4>, q: &Law| awkward(z.clone()) + q.log_prob(z) * 0.2;
         let direct = Exact::default().gradient(&q, cost).expect("few states");
         let parameters = leaf::<3>(&values(law.natural()), law.dims(), DType::F64);
-        let live = Canonical::from_law(Law::new(law.family(), parameters.clone()).expect("valid"));
+        let live = Law::new(law.family(), parameters.clone()).expect("valid");
         let expectation = Exact::default()
             .expectation(&live, cost)
             .expect("few states");
@@ -94,7 +94,7 @@ fn the_separable_shortcut_is_the_full_enumeration() {
     };
     for law in laws(DType::F64) {
         let what = format!("{:?}", law.family());
-        let q = Canonical::from_law(law.clone());
+        let q = law.clone();
         let oracle = Exact::default();
         let shortcut = oracle.separable(&q, |z, _| term(z)).expect("few states");
         let full = oracle.expectation(&q, |z, _| term(z).sum_dim(2).squeeze_dim(2));

@@ -14,7 +14,7 @@ use straightflow::projection::{
     Discrepancy, MeanDifference, Measure, Mmd, MmdLaw, ProjectionError, SelfTerms, Wasserstein,
 };
 
-use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
+use crate::support::{assert_close, laws, leaf, tensor, values};
 
 fn build(spec: &str) -> Box<dyn Estimator> {
     spec.parse::<Spec>()
@@ -30,7 +30,7 @@ fn gradient(estimator: &dyn Estimator, law: &Law, z: &[f64], slopes: &[f64]) -> 
     let dtype = law.natural().dtype();
     let shape = [n, batch, d, k];
     let noise = vec![tensor(z, shape, dtype)];
-    let q = Canonical::from_law(law.clone());
+    let q = law.clone();
     let gradient = estimator.gradient_from_noise(noise, &q, |z, _| {
         (z * tensor(slopes, shape, dtype))
             .sum_dims(&[2, 3])
@@ -445,7 +445,7 @@ fn batched_discrepancies_agree_with_the_scalar_ones() {
             let what = format!("{:?} {measure:?}", law.family());
             let at = |natural: &[f64]| {
                 let law = Law::new(law.family(), tensor(natural, dims, DType::F64));
-                let q = Canonical::from_law(law.expect("valid"));
+                let q = law.expect("valid");
                 measure.between(&q, samples()).map(values)
             };
             let one_hot = law.family() == Family::Categorical;
@@ -496,9 +496,7 @@ fn batched_discrepancies_agree_with_the_scalar_ones() {
             }
             let parameters = leaf::<3>(&natural, dims, DType::F64);
             let live = Law::new(law.family(), parameters.clone()).expect("valid");
-            let distance = measure
-                .between(&Canonical::from_law(live), samples())
-                .expect("valid");
+            let distance = measure.between(&live, samples()).expect("valid");
             let grads = distance.sum().backward();
             let got = values(parameters.grad(&grads).expect("gradient"));
             for (i, got) in got.iter().enumerate() {

@@ -9,7 +9,7 @@ use straightflow::prelude::*;
 use crate::scalar::{
     Toy, build, cost, cost_at, gradients, pairs, score, small_laws, states, weighted_sum,
 };
-use crate::support::{Canonical, assert_close, leaf, tensor, values};
+use crate::support::{assert_close, leaf, tensor, values};
 
 const TOY: Toy = Toy {
     kind: ObjectiveKind::Expectation,
@@ -17,7 +17,7 @@ const TOY: Toy = Toy {
 };
 
 fn exact(law: &Law, toy: Toy) -> Vec<f64> {
-    let q = Canonical::from_law(law.clone());
+    let q = law.clone();
     let gradient = Exact::default().gradient(&q, |z, q| toy.cost(z, q));
     values(gradient.expect("few states"))
 }
@@ -93,7 +93,7 @@ fn single_precision() {
             .collect::<Vec<f64>>();
         let gradient = |dtype| {
             let natural = tensor(&values(law.natural()), [1, d, k], dtype);
-            let q = Canonical::from_law(Law::new(law.family(), natural).expect("valid"));
+            let q = Law::new(law.family(), natural).expect("valid");
             let noise = vec![tensor(&z, [2, 1, d, k], dtype)];
             values(
                 loo.gradient_from_noise(noise, &q, |z, _| cost(z))
@@ -110,7 +110,7 @@ fn single_precision() {
 fn the_surrogate_and_its_price() {
     let scale = leaf::<1>(&[1.4], [1], DType::F64);
     for law in small_laws() {
-        let q = Canonical::from_law(law.leaf());
+        let q = law.leaf();
         for spec in ["reinforce:samples=5", "reinforce:baseline=loo,samples=5"] {
             let estimator = build(spec);
             let plain = estimator
@@ -152,7 +152,7 @@ fn saturated_variables_and_extreme_rates() {
                 [1, 2, 1]
             };
             let law = Law::new(family, tensor(&natural, dims, dtype)).expect("valid");
-            let q = Canonical::from_law(law);
+            let q = law;
             for spec in ["reinforce", "reinforce:baseline=loo,samples=3"] {
                 let got = build(spec).gradient(Key::new(3), &q, |z, _| cost(z));
                 let got = values(got.expect("valid"));
@@ -193,7 +193,7 @@ fn bad_options_are_refused() {
         );
     }
     let loo = build("reinforce:baseline=loo,samples=2");
-    let q = Canonical::from_law(small_laws().remove(0));
+    let q = small_laws().remove(0);
     let one = vec![Tensor::<4>::zeros(
         [1, 1, 2, 1],
         (&q.natural().device(), DType::F64),

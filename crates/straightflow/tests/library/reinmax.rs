@@ -5,7 +5,7 @@ use straightflow::distribution::{Family, Law};
 use straightflow::prelude::*;
 
 use crate::scalar_relaxation::{Scalar, build, compare, largest, scalar_softmax, softmax_jacobian};
-use crate::support::{Canonical, assert_close, laws, tensor, values};
+use crate::support::{assert_close, laws, tensor, values};
 
 /// `2 J(pi) - J(p) / 2` with `pi = (softmax(theta / tau) + z) / 2`.
 fn jacobian(logits: &[f64], chosen: usize, temperature: f64) -> Vec<Vec<f64>> {
@@ -78,7 +78,7 @@ fn at_temperature_one_it_is_the_second_order_rule() {
         let both = |law: &Law| matches!(law.family(), Family::Bernoulli | Family::Categorical);
         for law in laws(dtype).into_iter().filter(both) {
             let noise = || vec![law.sample(Key::new(81), 3)];
-            let q = Canonical::from_law(law.clone());
+            let q = law.clone();
             let of = |estimator: &dyn Estimator| {
                 values(
                     estimator

@@ -7,7 +7,7 @@ use straightflow::estimator::Temperature;
 use straightflow::prelude::*;
 
 use crate::scalar_relaxation::{build, cost};
-use crate::support::{Canonical, assert_close, laws, leaf, tensor, values};
+use crate::support::{assert_close, laws, leaf, tensor, values};
 
 /// One of each, with options that are not the defaults.
 const SPECS: &[&str] = &[
@@ -51,7 +51,7 @@ fn relaxations_are_pathwise_estimators_of_the_declared_price() {
                     let live = || {
                         let parameters = leaf::<3>(&natural, law.dims(), dtype);
                         let law = Law::new(law.family(), parameters.clone() * 1.1).expect("valid");
-                        (parameters, Canonical::from_law(law))
+                        (parameters, law)
                     };
                     let key = Key::new(71);
                     let (parameters, q) = live();
@@ -91,7 +91,7 @@ fn batch_elements_do_not_influence_each_other() {
             let both = Tensor::cat(vec![law.natural(), far], 0);
             let both = Law::new(law.family(), both).expect("valid");
             let gradient = |law: &Law| {
-                let q = Canonical::from_law(law.clone());
+                let q = law.clone();
                 values(
                     estimator
                         .gradient(Key::new(72), &q, |z, _| cost(z))
@@ -144,7 +144,7 @@ fn extremes_are_finite() {
                 }
                 for dtype in [DType::F32, DType::F64] {
                     let law = Law::new(*family, tensor(natural, *dims, dtype)).expect("valid");
-                    let q = Canonical::from_law(law);
+                    let q = law;
                     let gradient = estimator.gradient(Key::new(73), &q, |z, _| cost(z * 1e-2));
                     let gradient = match gradient {
                         Ok(gradient) => values(gradient),

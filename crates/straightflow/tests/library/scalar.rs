@@ -6,7 +6,7 @@ use straightflow::distribution::{Family, Law};
 use straightflow::objective::ObjectiveKind;
 use straightflow::prelude::*;
 
-use crate::support::{Canonical, tensor, values};
+use crate::support::{tensor, values};
 
 pub fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
@@ -38,8 +38,8 @@ pub struct Toy {
     pub direct: bool,
 }
 
-impl Objective<Canonical> for Toy {
-    fn cost(&self, z: Tensor<4>, q: &Canonical) -> Tensor<2> {
+impl Objective<Law> for Toy {
+    fn cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
         let value = cost(z.clone());
         if self.direct {
             return value + q.log_prob(z);
@@ -147,7 +147,7 @@ pub fn gradients(
     let all = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
     let draws = (0..n).flat_map(|i| tuples.iter().flat_map(move |tuple| tuple[i].clone()));
     let noise = tensor(&draws.collect::<Vec<f64>>(), [n, batch, d, k], DType::F64);
-    let q = Canonical::from_law(all);
+    let q = all;
     let gradient = estimator.gradient_objective_from_noise(vec![noise], &q, &objective);
     let gradient = values(gradient.expect("valid"));
     gradient.chunks(d * k).map(<[f64]>::to_vec).collect()

@@ -5,7 +5,7 @@ use straightflow::distribution::{Family, Law};
 use straightflow::estimator::NoiseLaw;
 use straightflow::prelude::*;
 
-use crate::support::{Canonical, assert_close, tensor, values};
+use crate::support::{assert_close, tensor, values};
 
 pub fn build(spec: &str) -> Box<dyn Estimator> {
     let spec: Spec = spec.parse().expect("a specification");
@@ -97,7 +97,7 @@ pub fn compare(
                     }
                 })
                 .collect();
-            let q = Canonical::from_law(law.clone());
+            let q = law.clone();
             let estimate = estimator.estimate_from_noise(noise.clone(), &q, |z, _| cost(z));
             let samples = values(estimate.expect("valid").samples);
             let got = estimator.gradient_from_noise(noise.clone(), &q, |z, _| cost(z));

@@ -4,7 +4,7 @@ use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Family, Law};
 use straightflow::prelude::*;
 
-use crate::support::{Canonical, assert_close, tensor, values};
+use crate::support::{assert_close, tensor, values};
 
 /// All values of one variable with their probabilities.
 fn states(law: &Law) -> (Vec<f64>, Vec<f64>) {
@@ -39,7 +39,7 @@ fn expectation(
     let (z, p) = states(law);
     let batch = p.len();
     let all = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
-    let q = Canonical::from_law(all);
+    let q = all;
     let noise = vec![tensor(&z, [1, batch, 1, k], DType::F64)];
     let gradient = estimator
         .gradient_from_noise(noise, &q, |z, _| cost(z))
@@ -81,7 +81,7 @@ fn the_rule_is_exact_on_quadratics() {
             let along = gap.clone().sum_dim(3).square();
             (gap.square().sum_dim(3) * 0.7 + along * 0.4).squeeze_dims::<2>(&[2, 3])
         };
-        let want = Exact::default().gradient(&Canonical::from_law(law.clone()), |z, _| cost(z));
+        let want = Exact::default().gradient(&law.clone(), |z, _| cost(z));
         let got = expectation(&st, &law, cost);
         let want = values(want.expect("few states"));
         assert_close(&format!("{:?}", law.family()), &got, &want, 1e-9);
@@ -124,7 +124,7 @@ fn the_baseline_leaves_the_expectation_alone() {
         };
         let gradient = loo.init().expect("valid").gradient_from_noise(
             vec![tensor(&noise, [2, batch, 1, k], DType::F64)],
-            &Canonical::from_law(all),
+            &all,
             |z, _| cost(z),
         );
         let gradient = values(gradient.expect("valid"));
@@ -144,11 +144,11 @@ fn the_baseline_removes_all_variance_on_linear_costs() {
     for law in one_of_each() {
         let k = law.dims()[2];
         let slope: Vec<f64> = (0..k).map(|i| 2.0 - 0.9 * i as f64).collect();
-        let cost = |z: Tensor<4>, _: &Canonical| {
+        let cost = |z: Tensor<4>, _: &Law| {
             let slope = tensor::<4>(&slope, [1, 1, 1, k], DType::F64);
             (z * slope).sum_dim(3).squeeze_dims::<2>(&[2, 3])
         };
-        let q = Canonical::from_law(law.clone());
+        let q = law.clone();
         let want = values(Exact::default().gradient(&q, cost).expect("few states"));
         for (spec, exact) in [("loo,samples=3", true), ("none,samples=3", false)] {
             let spec = format!("second-order-st:baseline={spec}");
@@ -175,7 +175,7 @@ fn weights_are_the_stated_ones() {
         let law = Law::new(family, tensor(&[natural], [1, 1, 1], DType::F64)).expect("valid");
         for z in [0.0, 1.0, 3.0] {
             let noise = vec![tensor(&[z], [1, 1, 1, 1], DType::F64)];
-            let q = Canonical::from_law(law.clone());
+            let q = law.clone();
             let got = SecondOrderSt::default()
                 .gradient_from_noise(noise, &q, |z, _| (z * 2.0).squeeze_dims(&[2, 3]));
             let got = values(got.expect("valid"))[0];

@@ -2,7 +2,6 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use straightflow::distribution::{Family, Law};
-use straightflow::prelude::*;
 
 /// The values of a tensor as `f64`, whatever its type and tape.
 pub fn values<const D: usize>(x: Tensor<D>) -> Vec<f64> {
@@ -59,21 +58,4 @@ pub fn laws(dtype: DType) -> Vec<Law> {
     .map(|family| Law::new(family, tensor(&ordered, [2, 2, 1], dtype)).expect("valid"))
     .chain([Law::new(Family::Categorical, tensor(&logits, [2, 2, 3], dtype)).expect("valid")])
     .collect()
-}
-
-/// A law in its canonical form as a distribution, so that one test serves every family.
-#[derive(Clone, Debug)]
-pub struct Canonical(Law);
-
-impl Distribution for Canonical {
-    type Parameters = Tensor<3>;
-    type Samples = Tensor<4>;
-
-    fn law(&self) -> &Law {
-        &self.0
-    }
-
-    fn from_law(law: Law) -> Self {
-        Self(law)
-    }
 }

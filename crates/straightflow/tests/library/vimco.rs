@@ -9,7 +9,7 @@ use straightflow::prelude::*;
 use crate::scalar::{
     Toy, build, cost, cost_at, gradients, pairs, score, small_laws, states, weighted_sum,
 };
-use crate::support::{Canonical, assert_close, leaf, tensor, values};
+use crate::support::{assert_close, leaf, tensor, values};
 
 const TOY: Toy = Toy {
     kind: ObjectiveKind::Bound,
@@ -77,7 +77,7 @@ fn single_precision() {
             .collect();
         let gradient = |dtype| {
             let natural = tensor(&values(law.natural()), [1, d, k], dtype);
-            let q = Canonical::from_law(Law::new(law.family(), natural).expect("valid"));
+            let q = Law::new(law.family(), natural).expect("valid");
             let noise = vec![tensor(&z, [3, 1, d, k], dtype)];
             let got = vimco.gradient_objective_from_noise(noise, &q, &TOY);
             values(got.expect("valid"))
@@ -130,7 +130,7 @@ fn the_expectation_is_the_gradient_of_the_bound() {
 fn the_surrogate_and_its_price() {
     let vimco = build("vimco:samples=5");
     for law in small_laws() {
-        let q = Canonical::from_law(law.leaf());
+        let q = law.leaf();
         let plain = vimco
             .estimate_bound(Key::new(4), &q, |z, _| cost(z))
             .expect("valid");
@@ -192,7 +192,7 @@ fn log_weights_of_any_size() {
             Family::NegativeBinomial { dispersion: 0.5 },
         ] {
             let law = Law::new(family, tensor(&[rate.ln()], [1, 1, 1], DType::F32)).expect("valid");
-            let q = Canonical::from_law(law);
+            let q = law;
             let got = values(
                 vimco
                     .gradient_objective(Key::new(5), &q, &TOY)
@@ -223,7 +223,7 @@ impl Objective<Bernoulli> for Scaled {
 
 #[test]
 fn expectations_and_single_draws_are_refused() {
-    let q = Canonical::from_law(small_laws().remove(0));
+    let q = small_laws().remove(0);
     assert!(matches!(
         build("vimco").estimate(Key::new(1), &q, |z, _| cost(z)),
         Err(Error::UnsupportedObjective { .. })

@@ -1,0 +1,143 @@
+//! The mean of many gradients of a chain of two layers against the exact one, or against a scalar
+//! reference for a biased estimator.
+
+use burn::tensor::{DType, Device};
+use straightflow::distribution::Law;
+use straightflow::estimator::{ChainEstimate, ChainState, Estimator, EstimatorExt, StateShape};
+use straightflow::objective::ObjectiveKind;
+use straightflow::{Error, Key, Result as Outcome};
+
+use super::statistical::{CRITICAL, ROUNDING, hash};
+use crate::reference::{Expected, bound_gradient, expected_chain};
+use crate::stack::{FAMILIES, Scalar, Stack};
+use crate::subject::{Failure, Subject, Target};
+
+/// Independent gradients in one call, and calls at most.
+const BATCH: usize = 20_000;
+const CALLS: u64 = 16;
+/// The least ratio of the largest target to its standard error.
+const POWER: f64 = 10.0;
+
+/// Two layers of bits and of categories, where the estimator takes them.
+///
+/// # Errors
+///
+/// The first coordinate whose mean is too far away, or a chain that is refused without a reason.
+pub fn chain(subject: &Subject) -> Result<(), Failure> {
+    let estimator = subject.estimator();
+    for (kind, family, k) in FAMILIES {
+        if !subject.families()?.contains(&kind) {
+            continue;
+        }
+        let problem = format!("chain of {kind} layers");
+        let fail = |found: String| subject.failure("chain", &problem, found);
+        let scalar = Scalar { k };
+        let Some(want) = target(subject, scalar).map_err(fail)? else {
+            continue;
+        };
+        let key = Key::new(hash(&format!("{}, {problem}", subject.spec)));
+        let kind = estimator.entry().objective;
+        let mut sample = Sums::new(want.mean.len());
+        for call in 0..CALLS {
+            let stack = Stack::new(family, k, kind, BATCH, DType::F32);
+            let estimate = match estimate(subject.estimator().as_ref(), key.child(call), &stack) {
+                // Draws of one law are not to be had above the lowest layer: said with its own error.
+                Err(Error::UnsupportedChain { because, .. }) if !because.is_empty() => {
+                    return Ok(());
+                }
+                other => other.map_err(|error| fail(error.to_string()))?,
+            };
+            stack
+                .gradients(&estimate)
+                .iter()
+                .for_each(|row| sample.add(row));
+            compare(&sample, &want).map_err(fail)?;
+            if sample.has_power(&want) {
+                break;
+            }
+            if call + 1 == CALLS {
+                return Err(fail("no power: every target is below its error".to_owned()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The estimate of a chain, with new states of its own if the estimator has any.
+fn estimate(estimator: &dyn Estimator, key: Key, stack: &Stack) -> Outcome<ChainEstimate<Law>> {
+    let shapes = StateShape::stacked(&stack.laws(), 0);
+    let device = Device::flex().autodiff();
+    match ChainState::new(estimator, Key::new(7), &shapes, &device) {
+        Some(states) => {
+            let bound = estimator.bind_layers(&states.layers, None)?;
+            bound.estimate_chain(key, stack as &Stack)
+        }
+        None => estimator.estimate_chain(key, stack),
+    }
+}
+
+/// `None` for a biased estimator of which the reference has no form for chains.
+fn target(subject: &Subject, scalar: Scalar) -> Result<Option<Expected>, String> {
+    let estimator = subject.estimator();
+    match &subject.target {
+        Target::Exact if estimator.entry().objective == ObjectiveKind::Bound => {
+            let gradient = bound_gradient(scalar.outcomes(), estimator.samples())?;
+            Ok(Some(Expected::exact(gradient)))
+        }
+        Target::Exact => Ok(Some(Expected::exact(scalar.exact_gradient()))),
+        Target::Reference { id, config } => Ok(expected_chain(id, config, scalar)),
+    }
+}
+
+/// Sums of independent gradients.
+struct Sums {
+    count: f64,
+    sum: Vec<f64>,
+    square: Vec<f64>,
+}
+
+impl Sums {
+    fn new(size: usize) -> Self {
+        Self {
+            count: 0.0,
+            sum: vec![0.0; size],
+            square: vec![0.0; size],
+        }
+    }
+
+    fn add(&mut self, row: &[f64]) {
+        self.count += 1.0;
+        for (i, g) in row.iter().enumerate() {
+            self.sum[i] += g;
+            self.square[i] += g * g;
+        }
+    }
+
+    fn mean(&self, i: usize) -> f64 {
+        self.sum[i] / self.count
+    }
+
+    /// The standard error of the difference to a target.
+    fn error(&self, i: usize, want: &Expected) -> f64 {
+        let variance = self.square[i] / self.count - self.mean(i).powi(2);
+        (variance.max(0.0) / (self.count - 1.0) + want.error[i].powi(2)).sqrt()
+    }
+
+    fn has_power(&self, want: &Expected) -> bool {
+        (0..want.mean.len()).any(|i| want.mean[i].abs() >= POWER * self.error(i, want))
+    }
+}
+
+fn compare(sample: &Sums, want: &Expected) -> Result<(), String> {
+    for (i, target) in want.mean.iter().enumerate() {
+        let (mean, error) = (sample.mean(i), sample.error(i, want));
+        let near = (mean - target).abs() <= CRITICAL * error + ROUNDING;
+        if !near {
+            return Err(format!(
+                "coordinate {i}: the mean of {} gradients is {mean:.6} +- {error:.1e}, should be {target:.6}",
+                sample.count
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,439 @@
+//! The rules for chains by hand, for fixed noise; one layer as a chain; what the layers learn; what is
+//! refused.
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{DType, Device, Tensor};
+use straightflow::Error;
+use straightflow::distribution::{Family, FamilyKind, Law};
+use straightflow::estimator::{Noise, REGISTRY, Stacking};
+use straightflow::objective::ObjectiveKind;
+use straightflow::prelude::*;
+
+use crate::chains::{FIRST, Stack, cost_at, direction, natural_above, slope_at, weight};
+use crate::scalar::{build, sigmoid};
+use crate::support::{assert_close, leaf, tensor, values};
+
+const BATCH: usize = 3;
+
+fn pieces(noise: &[(&[f64], [usize; 4])]) -> Vec<Vec<Tensor<4>>> {
+    let piece = |(numbers, shape): &(&[f64], [usize; 4])| vec![tensor(numbers, *shape, DType::F64)];
+    noise.iter().map(piece).collect()
+}
+
+/// Uniform numbers that are not special.
+fn uniform(count: usize, seed: u64) -> Vec<f64> {
+    let mut numbers = vec![0.0; count];
+    Key::new(seed).fill_uniform_f64(&mut numbers);
+    numbers
+}
+
+fn bit(on: bool) -> f64 {
+    f64::from(u8::from(on))
+}
+
+/// The lower layer's derivative goes through the upper layer's parameters as well.
+#[test]
+fn straight_through_follows_the_tape() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let z: Vec<f64> = uniform(2 * BATCH, 1)
+        .iter()
+        .map(|u| bit(*u < 0.5))
+        .collect();
+    let y: Vec<f64> = uniform(2 * BATCH, 2)
+        .iter()
+        .map(|u| bit(*u < 0.5))
+        .collect();
+    let shape = [1, BATCH, 2, 1];
+    let noise = pieces(&[(&z, shape), (&y, shape)]);
+    let estimate = build("straight-through").estimate_chain_from_noise(noise, &stack);
+    let want: Vec<f64> = (0..BATCH)
+        .flat_map(|b| {
+            let (z, y) = (&z[2 * b..][..2], &y[2 * b..][..2]);
+            let slope = slope_at(&[z, y]);
+            let width = |x: f64| sigmoid(x) * sigmoid(-x);
+            let above: Vec<f64> = natural_above(z, 2)
+                .iter()
+                .enumerate()
+                .map(|(j, x)| width(*x) * slope * direction(1, j))
+                .collect();
+            let below = (0..2).map(|i| {
+                let through: f64 = (0..2).map(|j| weight(i, j) * above[j]).sum();
+                width(FIRST[i]) * (slope * direction(0, i) + through)
+            });
+            below.chain(above.clone()).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_close(
+        "gradient",
+        &stack.gradient(&estimate.expect("valid")),
+        &want,
+        1e-12,
+    );
+}
+
+/// The antithetic pair of uniform numbers.
+fn pair(natural: &[f64], u: &[f64]) -> [Vec<f64>; 2] {
+    let first = |(x, u): (&f64, &f64)| bit(*u > sigmoid(-x));
+    let second = |(x, u): (&f64, &f64)| bit(*u < sigmoid(*x));
+    [
+        natural.iter().zip(u).map(first).collect(),
+        natural.iter().zip(u).map(second).collect(),
+    ]
+}
+
+/// The lower layer: a pair, with an independent draw above each. The upper layer: a draw below, and a
+/// pair on top of it. The noise comes in this order.
+#[test]
+fn arm_goes_layer_by_layer() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let (u, v) = (uniform(2 * BATCH, 3), uniform(2 * BATCH, 4));
+    let above: Vec<f64> = uniform(4 * BATCH, 5)
+        .iter()
+        .map(|u| bit(*u < 0.5))
+        .collect();
+    let below: Vec<f64> = uniform(2 * BATCH, 6)
+        .iter()
+        .map(|u| bit(*u < 0.5))
+        .collect();
+    let shape = [1, BATCH, 2, 1];
+    let noise = pieces(&[
+        (&u, shape),
+        (&above, [1, 2 * BATCH, 2, 1]),
+        (&below, shape),
+        (&v, shape),
+    ]);
+    let estimate = build("arm").estimate_chain_from_noise(noise, &stack);
+    let estimate = estimate.expect("valid");
+    let own = |numbers: &[f64], b: usize| numbers[2 * b..][..2].to_vec();
+    let (mut want, mut costs) = (Vec::new(), [Vec::new(), Vec::new()]);
+    for b in 0..BATCH {
+        let lower = pair(&FIRST[..2], &own(&u, b));
+        let cost = |draw: usize| cost_at(&[&lower[draw], &own(&above, draw * BATCH + b)]);
+        let difference = cost(0) - cost(1);
+        (0..2).for_each(|draw| costs[draw].push(cost(draw)));
+        want.extend(own(&u, b).iter().map(|u| difference * (u - 0.5)));
+        let below = own(&below, b);
+        let upper = pair(&natural_above(&below, 2), &own(&v, b));
+        let difference = cost_at(&[&below, &upper[0]]) - cost_at(&[&below, &upper[1]]);
+        want.extend(own(&v, b).iter().map(|v| difference * (v - 0.5)));
+    }
+    assert_close(
+        "values",
+        &values(estimate.values.clone()),
+        &costs.concat(),
+        1e-14,
+    );
+    assert_eq!(estimate.counts.evaluations(), 4);
+    assert_eq!(estimate.samples.len(), 2);
+    assert_close("gradient", &stack.gradient(&estimate), &want, 1e-12);
+}
+
+/// `(f(b) - c) score + d/dx c(z) - d/dx c(z~)` of one layer of bits, with `c` a function of relaxed bits
+/// at a temperature; the derivatives by differences.
+fn rebar(
+    natural: &[f64],
+    u: &[f64],
+    temperature: f64,
+    hard_cost: f64,
+    relaxed_cost: impl Fn(&[f64]) -> f64,
+) -> Vec<f64> {
+    let logit = |u: f64| (u / (1.0 - u)).ln();
+    let soften = |z: f64| sigmoid(z / temperature);
+    let free = |x: &[f64]| -> Vec<f64> {
+        x.iter()
+            .zip(u)
+            .map(|(x, u)| soften(x + logit(*u)))
+            .collect()
+    };
+    let conditional = |x: &[f64]| -> Vec<f64> {
+        let each = |i: usize| {
+            let (own, other) = (sigmoid(natural[i]), sigmoid(x[i]));
+            let moved = if natural[i] + logit(u[i]) > 0.0 {
+                1.0 - other + other * (u[i] - 1.0 + own) / own
+            } else {
+                u[i] / (1.0 - own) * (1.0 - other)
+            };
+            soften(x[i] + logit(moved))
+        };
+        (0..x.len()).map(each).collect()
+    };
+    let rest = hard_cost - relaxed_cost(&free(natural));
+    let each = |i: usize| {
+        let moved = |by: f64| {
+            let mut x = natural.to_vec();
+            x[i] += by;
+            relaxed_cost(&free(&x)) - relaxed_cost(&conditional(&x))
+        };
+        let hard = bit(natural[i] + logit(u[i]) > 0.0);
+        rest * (hard - sigmoid(natural[i])) + (moved(1e-5) - moved(-1e-5)) / 2e-5
+    };
+    (0..natural.len()).map(each).collect()
+}
+
+/// Hard below, relaxed at and above the layer, with one temperature of its own for each layer.
+#[test]
+fn rebar_relaxes_at_and_above_a_layer() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let (eta, tau) = ([0.7, 1.2], [0.4, 0.8]);
+    let estimator = build("rebar");
+    let laws = [stack.first.clone(), stack.bias.clone()];
+    let laws = laws.map(|natural| Law::new(Family::Bernoulli, natural).expect("valid"));
+    let device = Device::flex().autodiff();
+    let shapes = StateShape::stacked(&laws, 0);
+    let mut states = ChainState::new(&*estimator, Key::new(1), &shapes, &device).expect("learns");
+    for layer in 0..2 {
+        let number = |x: f64| Param::from_tensor(leaf::<1>(&[x], [1], DType::F64));
+        states.layers[layer].coefficients = Some(number(eta[layer]));
+        states.layers[layer].log_temperature = Some(number(f64::ln(tau[layer])));
+    }
+    let bound = estimator
+        .bind_layers(&states.layers, None)
+        .expect("its own");
+    let (u, v) = (uniform(2 * BATCH, 7), uniform(2 * BATCH, 8));
+    let shape = [1, BATCH, 2, 1];
+    let noise = pieces(&[(&u, shape), (&v, shape)]);
+    let estimate = bound.estimate_chain_from_noise(noise, &stack);
+    let logit = |u: f64| (u / (1.0 - u)).ln();
+    let mut want = Vec::new();
+    for b in 0..BATCH {
+        let (u, v) = (&u[2 * b..][..2], &v[2 * b..][..2]);
+        let harden = |x: &[f64], u: &[f64]| -> Vec<f64> {
+            x.iter()
+                .zip(u)
+                .map(|(x, u)| bit(x + logit(*u) > 0.0))
+                .collect()
+        };
+        let z = harden(&FIRST[..2], u);
+        let natural = natural_above(&z, 2);
+        let y = harden(&natural, v);
+        let hard = cost_at(&[&z, &y]);
+        let above = |s: &[f64]| -> Vec<f64> {
+            let natural = natural_above(s, 2);
+            let each = |(x, v): (&f64, &f64)| sigmoid((x + logit(*v)) / tau[1]);
+            natural.iter().zip(v).map(each).collect()
+        };
+        let lower = |s: &[f64]| eta[0] * cost_at(&[s, &above(s)]);
+        want.extend(rebar(&FIRST[..2], u, tau[0], hard, lower));
+        let upper = |s: &[f64]| eta[1] * cost_at(&[&z, s]);
+        want.extend(rebar(&natural, v, tau[1], hard, upper));
+    }
+    assert_close(
+        "gradient",
+        &stack.gradient(&estimate.expect("valid")),
+        &want,
+        1e-8,
+    );
+}
+
+/// A law as the only layer of a chain.
+struct Single {
+    law: Law,
+    kind: ObjectiveKind,
+}
+
+impl Chain<Law> for Single {
+    fn layers(&self) -> usize {
+        1
+    }
+
+    fn layer(&self, _below: &[Tensor<4>]) -> straightflow::Result<Law> {
+        Ok(self.law.clone())
+    }
+
+    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
+        crate::scalar::cost(z[0].clone()) + q[0].log_prob(z[0].clone()) * 0.1
+    }
+
+    fn kind(&self) -> ObjectiveKind {
+        self.kind
+    }
+}
+
+/// Every estimator gives the gradient of `estimate` for the same noise, if the law is the only layer of
+/// a chain, in every family that it takes.
+#[test]
+fn one_layer_is_the_estimate_itself() {
+    let mut compared = 0;
+    for entry in REGISTRY {
+        for law in crate::support::laws(DType::F64) {
+            let estimator = build(entry.id);
+            if !entry.families.contains(&law.family().kind()) {
+                continue;
+            }
+            assert!(
+                !matches!(estimator.stacking(), Stacking::Unsupported),
+                "{}",
+                entry.id
+            );
+            let shape = StateShape::of(&law, 0);
+            let device = Device::flex().autodiff();
+            let state = estimator.init_state(Key::new(1), shape, &device);
+            let estimator = match state {
+                Some(state) => estimator.bind(&state, None).expect("its own"),
+                None => estimator,
+            };
+            let specs = estimator.noise(&law, estimator.samples());
+            let noise = Noise::draw(Key::new(2), &law, &specs);
+            let noise: Vec<Tensor<4>> = (0..specs.len()).map(|i| noise.get(i)).collect();
+            let leaf = law.leaf();
+            let chain = Single {
+                law: leaf.clone(),
+                kind: entry.objective,
+            };
+            let estimate = estimator.estimate_chain_from_noise(vec![noise.clone()], &chain);
+            let estimate = estimate.expect(entry.id);
+            let gradient = leaf.natural().grad(&estimate.surrogate.backward());
+            let got = values(gradient.expect("a gradient"));
+
+            let toy = Toy(entry.objective);
+            let leaf = law.leaf();
+            let single = estimator.estimate_objective_from_noise(noise, &leaf, &toy);
+            let gradient = leaf
+                .law()
+                .natural()
+                .grad(&single.expect(entry.id).surrogate.backward());
+            let want = values(gradient.expect("a gradient"));
+            assert_close(
+                &format!("{}, {:?}", entry.id, law.family()),
+                &got,
+                &want,
+                1e-13,
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 50, "{compared}");
+}
+
+struct Toy(ObjectiveKind);
+
+impl Objective<Law> for Toy {
+    fn cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
+        crate::scalar::cost(z.clone()) + q.log_prob(z) * 0.1
+    }
+
+    fn kind(&self) -> ObjectiveKind {
+        self.0
+    }
+}
+
+/// Moves one number of all states.
+struct Move {
+    at: usize,
+    by: f64,
+}
+
+impl ModuleMapper for Move {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|x| {
+            let shape = x.dims();
+            let mut numbers = values(x);
+            if let Some(number) = numbers.get_mut(self.at) {
+                *number += self.by;
+            }
+            self.at = self.at.wrapping_sub(numbers.len());
+            Tensor::from_inner(tensor::<D>(&numbers, shape, DType::F64)).require_grad()
+        })
+    }
+}
+
+struct Gradients<'a>(&'a GradientsParams, Vec<f64>);
+
+impl ModuleVisitor for Gradients<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.1
+            .extend(values(self.0.get::<D>(param.id).expect("a gradient")));
+    }
+}
+
+/// Each layer's state has the gradient of the mean square of that layer's gradients, by central
+/// differences. (A temperature also acts on the layers below, which its tuning leaves out.)
+#[test]
+fn each_layer_learns_its_own_variance() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let input = tensor::<2>(&uniform(BATCH * 2, 9), [BATCH, 2], DType::F64);
+    let laws = [stack.first.clone(), stack.bias.clone()];
+    let laws = laws.map(|natural| Law::new(Family::Bernoulli, natural).expect("valid"));
+    let shapes = StateShape::stacked(&laws, 2);
+    assert_eq!([shapes[0].below, shapes[1].below], [0, 2]);
+    for spec in ["rebar:tune=eta,baseline=learned,hidden=2", "relax:hidden=2"] {
+        let estimator = build(spec);
+        let device = Device::flex().autodiff();
+        let states = ChainState::new(&*estimator, Key::new(1), &shapes, &device).expect("learns");
+        let estimate = |states: &ChainState| {
+            let bound = estimator.bind_layers(&states.layers, Some(input.clone()));
+            let estimate = bound.expect("its own").estimate_chain(Key::new(5), &stack);
+            estimate.expect("valid")
+        };
+        let mut grads = estimate(&states).surrogate.backward();
+        let grads = GradientsParams::from_module(&mut grads, &states);
+        let mut got = Gradients(&grads, Vec::new());
+        states.visit(&mut got);
+        let loss = |at: usize, by: f64| {
+            let gradient = stack.gradient(&estimate(&states.clone().map(&mut Move { at, by })));
+            // Two means, one for each layer, over three elements of two bits.
+            gradient.iter().map(|g| g * g).sum::<f64>() / 6.0
+        };
+        let difference = |at| (loss(at, 1e-5) - loss(at, -1e-5)) / 2e-5;
+        let want: Vec<f64> = (0..got.1.len()).map(difference).collect();
+        assert!(want.iter().all(|x| x.abs() > 1e-9), "{spec}: {want:?}");
+        assert_close(spec, &got.1, &want, 1e-8);
+    }
+}
+
+#[test]
+fn what_has_no_rule_is_refused() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let refused = |spec: &str, stack: &Stack| {
+        let estimate = build(spec).estimate_chain(Key::new(1), stack);
+        estimate.map(|_| ()).expect_err("refused")
+    };
+    let error = refused("second-order-st:baseline=loo,samples=2", &stack);
+    assert!(matches!(error, Error::UnsupportedChain { .. }), "{error}");
+    let empty = Stack {
+        layers: 0,
+        ..stack.clone()
+    };
+    assert_eq!(refused("reinforce", &empty), Error::EmptyChain);
+    let counts = Stack {
+        family: Family::Poisson,
+        ..stack.clone()
+    };
+    let error = refused("arm", &counts);
+    let family = FamilyKind::Poisson;
+    assert!(
+        matches!(error, Error::UnsupportedFamily { family: got, .. } if got == family),
+        "{error}"
+    );
+    let error = refused("rebar", &stack);
+    let estimator = "rebar";
+    assert_eq!(error, Error::MissingState { estimator });
+    let error = refused("vimco:samples=2", &stack);
+    assert!(
+        matches!(error, Error::UnsupportedObjective { .. }),
+        "{error}"
+    );
+
+    /// A second layer that forgets the draws.
+    struct Short(Stack);
+    impl Chain<Law> for Short {
+        fn layers(&self) -> usize {
+            2
+        }
+        fn layer(&self, _below: &[Tensor<4>]) -> straightflow::Result<Law> {
+            self.0.layer(&[])
+        }
+        fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
+            self.0.cost(z, q)
+        }
+    }
+    let estimate = build("reinforce:samples=2").estimate_chain(Key::new(1), &Short(stack.clone()));
+    let (layer, expected, got) = (1, 2 * BATCH, BATCH);
+    let rows = Error::LayerRows {
+        layer,
+        expected,
+        got,
+    };
+    assert_eq!(estimate.map(|_| ()), Err(rows));
+}
