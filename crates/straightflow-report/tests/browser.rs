@@ -2,7 +2,8 @@
 //! --ignored`. It needs Chromium, named by the environment variable `CHROMIUM` or found as `chromium`.
 //!
 //! The report is one of made-up runs, or the file that `STRAIGHTFLOW_REPORT` names. Screenshots and
-//! the page go to `target/report-screenshots` or to the directory that `STRAIGHTFLOW_SCREENSHOTS` names; look at them.
+//! the page of made-up runs go to `target/report-screenshots`, or to the directory that
+//! `STRAIGHTFLOW_SCREENSHOTS` names; look at them.
 
 mod chromium;
 mod synthetic;
