@@ -2,6 +2,7 @@
 
 mod list;
 mod poisson;
+mod report;
 mod ui;
 
 use std::io::{self, ErrorKind, Write};
@@ -29,6 +30,11 @@ enum Command {
     /// The paper's Table 1: a generator Pois(rate) against a discriminator, and control rows.
     #[command(after_help = poisson::EXAMPLES)]
     Poisson(poisson::Arguments),
+    /// Run directories into one self-contained page: tables, plots, the paper's numbers.
+    #[command(after_help = "Examples:
+  straightflow report out/poisson
+  straightflow report out/poisson out/toy out/lab --out report.html")]
+    Report(report::Arguments),
     /// A completion script for a shell.
     #[command(after_help = "Examples:
   straightflow completions bash > ~/.local/share/bash-completion/completions/straightflow
@@ -45,6 +51,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::List(arguments) => list::run(&arguments, &mut io::stdout().lock()),
         Command::Poisson(arguments) => poisson::run(&arguments, &mut io::stdout().lock()),
+        Command::Report(arguments) => report::run(&arguments, &mut io::stdout().lock()),
         Command::Completions { shell } => completions(shell, &mut io::stdout().lock()),
     };
     match result {

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use straightflow_experiments::poisson::GameError;
+use straightflow_report::RecordError;
+use straightflow_report::html::ReportError;
 
-/// An error that is the user's to mend, with exit code 2; all others have 1.
+/// An error that is the user's to mend and has no type that says so.
 #[derive(Debug)]
 pub struct BadInput(anyhow::Error);
 
@@ -24,9 +27,16 @@ pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
     BadInput(error.into()).into()
 }
 
-/// The exit code of an error.
+/// The exit code of an error: 2 if what was asked for is the mistake, 1 if it is what happened on
+/// the way.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    if error.is::<BadInput>() { 2 } else { 1 }
+    let record = error.downcast_ref::<RecordError>();
+    let game = error.downcast_ref::<GameError>();
+    let bad_input = error.is::<BadInput>()
+        || error.is::<ReportError>()
+        || record.is_some_and(RecordError::is_bad_input)
+        || game.is_some_and(GameError::is_bad_input);
+    if bad_input { 2 } else { 1 }
 }
 
 /// Progress on stderr: a bar with the time that is left on a terminal, a line for each tenth

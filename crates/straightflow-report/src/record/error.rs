@@ -108,12 +108,11 @@ impl RecordError {
             | Self::AnotherRun { .. }
             | Self::NotARun { .. }
             | Self::Busy { .. }
-            | Self::Corrupt { .. } => true,
-            Self::Config { .. }
-            | Self::Name { .. }
-            | Self::Json { .. }
-            | Self::Read { .. }
-            | Self::Write { .. } => false,
+            | Self::Corrupt { .. }
+            | Self::Read { .. } => true,
+            Self::Config { .. } | Self::Name { .. } | Self::Json { .. } | Self::Write { .. } => {
+                false
+            }
         }
     }
 }

@@ -22,7 +22,10 @@ fn wobble(a: usize, b: usize) -> f64 {
     2.0 * (x - x.floor()) - 1.0
 }
 
-const POISSON: [(&str, &str, f64, f64, Option<(f64, f64)>); 8] = [
+/// Label, specification, mean and spread of a row, and the paper's two.
+type Row = (&'static str, &'static str, f64, f64, Option<(f64, f64)>);
+
+const POISSON: [Row; 8] = [
     (
         "pWGF",
         "pwgf:preset=paper",
@@ -105,7 +108,7 @@ pub fn poisson(parent: &Path) -> PathBuf {
 
 /// Learning curves of five methods.
 pub fn curves() -> Curves {
-    let line = |(index, row): (usize, &(&str, &str, f64, f64, Option<(f64, f64)>))| {
+    let line = |(index, row): (usize, &Row)| {
         let (label, _, mean, spread, _) = row;
         let pace = [0.08, 0.3, 0.27, 0.25, 0.3, 0.1, 0.28, 0.05][index];
         let points: Vec<(f64, f64)> = (0..=120)
