@@ -148,9 +148,11 @@ impl Summary {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// How many times the oscillation of one row is that of another.
+    /// How many times the oscillation of one row is that of another; `None` if a row is missing or
+    /// the other one does not oscillate.
     pub fn ratio(&self, id: &str, other: &str) -> Option<f64> {
-        Some(self.row(id)?.time_std / self.row(other)?.time_std)
+        let ratio = self.row(id)?.time_std / self.row(other)?.time_std;
+        ratio.is_finite().then_some(ratio)
     }
 
     fn find(&self) -> String {
