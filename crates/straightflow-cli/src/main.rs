@@ -1,11 +1,15 @@
 //! The straightflow laboratory: a command line around the library.
 
 mod list;
+mod poisson;
+mod report;
+mod ui;
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 /// Gradients through discrete random variables: the estimators and what they promise.
 #[derive(Parser)]
@@ -23,6 +27,22 @@ enum Command {
   straightflow list --json | jq '.[].id'
   straightflow list --markdown > docs/estimators.md")]
     List(list::Arguments),
+    /// The paper's Table 1: a generator Pois(rate) against a discriminator, and control rows.
+    #[command(after_help = poisson::EXAMPLES)]
+    Poisson(poisson::Arguments),
+    /// Run directories into one self-contained page: tables, plots, the paper's numbers.
+    #[command(after_help = "Examples:
+  straightflow report out/poisson
+  straightflow report out/poisson out/toy out/lab --out report.html")]
+    Report(report::Arguments),
+    /// A completion script for a shell.
+    #[command(after_help = "Examples:
+  straightflow completions bash > ~/.local/share/bash-completion/completions/straightflow
+  straightflow completions zsh > ~/.zfunc/_straightflow")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
 fn main() -> ExitCode {
@@ -30,15 +50,26 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::List(arguments) => list::run(&arguments, &mut io::stdout().lock()),
+        Command::Poisson(arguments) => poisson::run(&arguments, &mut io::stdout().lock()),
+        Command::Report(arguments) => report::run(&arguments, &mut io::stdout().lock()),
+        Command::Completions { shell } => completions(shell, &mut io::stdout().lock()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("straightflow: {error:#}");
-            ExitCode::FAILURE
+            ExitCode::from(ui::exit_code(&error))
         }
     }
+}
+
+fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<()> {
+    // clap_complete panics when it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "straightflow", &mut script);
+    out.write_all(&script)?;
+    Ok(())
 }
 
 /// A reader that has seen enough (`| head`) is no failure.

@@ -1,1 +1,12 @@
 //! Run records to tables, SVG plots and one self-contained HTML page. No tensors in here.
+//!
+//! * [`record`]: the directory of a run, which is written while the run goes on and read when it is
+//!   resumed.
+//! * [`plot`]: numbers and labels to SVG.
+//! * [`html`]: run directories to one page.
+
+pub mod html;
+pub mod plot;
+pub mod record;
+
+pub use record::{RecordError, Run};

@@ -1,0 +1,166 @@
+//! What all commands share: exit codes, progress, and what a run notes about its machine.
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant, SystemTime};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use straightflow_experiments::poisson::GameError;
+use straightflow_report::RecordError;
+use straightflow_report::html::ReportError;
+
+/// An error that is the user's to mend and has no type that says so.
+#[derive(Debug)]
+pub struct BadInput(anyhow::Error);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// Marks an error as the user's to mend.
+pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    BadInput(error.into()).into()
+}
+
+/// The exit code of an error: 2 if what was asked for is the mistake, 1 if it is what happened on
+/// the way.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let record = error.downcast_ref::<RecordError>();
+    let game = error.downcast_ref::<GameError>();
+    let bad_input = error.is::<BadInput>()
+        || error.is::<ReportError>()
+        || record.is_some_and(RecordError::is_bad_input)
+        || game.is_some_and(GameError::is_bad_input);
+    if bad_input { 2 } else { 1 }
+}
+
+/// Progress on stderr: a bar with the time that is left on a terminal, a line for each tenth
+/// elsewhere.
+pub struct Progress {
+    label: &'static str,
+    bar: ProgressBar,
+    terminal: bool,
+    start: Instant,
+    /// The share with which this process began, and the tenth that was printed last.
+    from: Option<f64>,
+    tenth: u32,
+}
+
+const STEPS: u64 = 1000;
+
+impl Progress {
+    /// Progress of what `label` says.
+    pub fn new(label: &'static str) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal {
+            // No colours, so there are none to switch off.
+            let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent:>3} %, {eta} left");
+            let bar = ProgressBar::new(STEPS);
+            bar.set_style(style.expect("a valid template").progress_chars("=> "));
+            bar.set_message(label);
+            bar.enable_steady_tick(Duration::from_millis(500));
+            bar
+        } else {
+            ProgressBar::hidden()
+        };
+        Self {
+            label,
+            bar,
+            terminal,
+            start: Instant::now(),
+            from: None,
+            tenth: 0,
+        }
+    }
+
+    /// The share that is done, from 0 to 1.
+    pub fn set(&mut self, share: f64) {
+        let from = *self.from.get_or_insert_with(|| {
+            // What was done before does not count for the speed.
+            self.bar.reset_eta();
+            self.tenth = (share * 10.0) as u32;
+            share
+        });
+        self.bar.set_position((share * STEPS as f64) as u64);
+        let tenth = (share * 10.0) as u32;
+        if self.terminal || tenth <= self.tenth {
+            return;
+        }
+        self.tenth = tenth;
+        let spent = self.start.elapsed().as_secs_f64();
+        let left = spent * (1.0 - share) / (share - from).max(f64::EPSILON);
+        eprintln!("{}: {} %, {left:.0} s left", self.label, 10 * tenth);
+    }
+
+    /// A line beside the progress.
+    pub fn note(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{}: {text}", self.label));
+    }
+
+    /// Removes the bar.
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// What a run notes about its time and machine, beside the results.
+#[derive(Serialize)]
+pub struct Timing {
+    /// When the run ended.
+    date: String,
+    /// The seconds that this process worked on it.
+    seconds: f64,
+    /// The share of the run that this process did; the rest was recorded before.
+    share: f64,
+    jobs: usize,
+    cpu: String,
+    cores: usize,
+    version: &'static str,
+    system: &'static str,
+}
+
+impl Timing {
+    /// The notes of work that began at `start`.
+    pub fn since(start: Instant, share: f64, jobs: usize) -> Self {
+        Self {
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+            share,
+            jobs,
+            cpu: cpu().unwrap_or_else(|| "unknown".to_owned()),
+            cores: cores(),
+            version: env!("CARGO_PKG_VERSION"),
+            system: std::env::consts::OS,
+        }
+    }
+}
+
+/// The number of threads that run at once.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn cpu() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_input_keeps_its_causes_in_one_sentence() {
+        let cause = std::io::Error::other("the cause");
+        let error = bad_input(anyhow::Error::from(cause).context("what was wrong"));
+        assert_eq!(format!("{error:#}"), "what was wrong: the cause");
+        assert_eq!(exit_code(&error), 2);
+        assert_eq!(exit_code(&anyhow::anyhow!("a failed run")), 1);
+    }
+}

@@ -1,0 +1,410 @@
+//! `straightflow poisson` as a user meets it: kills, threads, bad input.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A run of a fraction of a second: six cells.
+const SMALL: &[&str] = &[
+    "poisson",
+    "--seeds",
+    "30",
+    "--epochs",
+    "6",
+    "--samples",
+    "20",
+    "--estimators",
+    "pwgf:preset=paper",
+    "straight-through",
+];
+
+fn straightflow(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_straightflow"));
+    command
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    straightflow(arguments).output().expect("the binary runs")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+fn small_in(directory: &Path) -> Vec<&str> {
+    [SMALL, &["--out", text(directory)]].concat()
+}
+
+/// Runs to the end and returns the summary's bytes.
+fn finish(arguments: &[&str], directory: &Path) -> Vec<u8> {
+    let output = run(arguments);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    fs::read(directory.join("summary.json")).expect("a summary")
+}
+
+struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            root: tempfile::tempdir().expect("a directory"),
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// A complete run.
+    fn complete(&self, name: &str) -> (PathBuf, Vec<u8>) {
+        let directory = self.at(name);
+        let summary = finish(&small_in(&directory), &directory);
+        (directory, summary)
+    }
+}
+
+/// All files of a directory with their contents.
+fn snapshot(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<(PathBuf, Vec<u8>)> = paths
+        .flat_map(|path| match path.is_dir() {
+            true => snapshot(&path),
+            false => {
+                let bytes = fs::read(&path).expect("a file");
+                vec![(path, bytes)]
+            }
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn records(directory: &Path) -> Vec<u8> {
+    fs::read(directory.join("metrics.jsonl")).unwrap_or_default()
+}
+
+fn lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+#[test]
+fn killing_and_resuming_changes_no_bit_of_the_summary() {
+    let place = Place::new();
+    let (_, expected) = place.complete("uninterrupted");
+    let directory = place.at("killed");
+    // Killed while it opens, and each time some more cells are there, a varying moment later.
+    let mut interrupted = 0;
+    for (wanted, delay) in [
+        (0, 1),
+        (0, 4),
+        (0, 11),
+        (1, 0),
+        (2, 7),
+        (3, 13),
+        (4, 3),
+        (5, 1),
+    ] {
+        let child = straightflow(&small_in(&directory)).spawn();
+        let mut child = child.expect("the binary runs");
+        let before = records(&directory);
+        wait_for(wanted, &directory, &mut child);
+        sleep(Duration::from_millis(delay));
+        // On Unix this is `kill -9`.
+        child.kill().expect("killed or ended");
+        let status = child.wait().expect("it ends");
+        interrupted += usize::from(!status.success());
+        let complete = before.len() - before.iter().rev().take_while(|b| **b != b'\n').count();
+        assert!(
+            records(&directory).starts_with(&before[..complete]),
+            "a record was lost"
+        );
+    }
+    assert!(interrupted >= 4, "the kills came too late: {interrupted}");
+    let summary = finish(&small_in(&directory), &directory);
+    assert!(summary == expected);
+    assert_eq!(lines(&records(&directory)), 6, "a cell was played twice");
+    // A finished run is only read again.
+    let timing = fs::read(directory.join("timing.json")).expect("a file");
+    assert!(finish(&small_in(&directory), &directory) == expected);
+    assert!(fs::read(directory.join("timing.json")).expect("a file") == timing);
+}
+
+/// Until the records have a number of lines, or the process has ended.
+fn wait_for(wanted: usize, directory: &Path, child: &mut Child) {
+    while lines(&records(directory)) < wanted {
+        if child.try_wait().expect("a status").is_some() {
+            return;
+        }
+        sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_torn_last_line_is_played_again() {
+    let place = Place::new();
+    let (directory, expected) = place.complete("run");
+    let bytes = records(&directory);
+    fs::write(directory.join("metrics.jsonl"), &bytes[..bytes.len() - 40]).expect("written");
+    assert!(finish(&small_in(&directory), &directory) == expected);
+}
+
+#[test]
+fn threads_change_no_bit_of_the_summary() {
+    let place = Place::new();
+    let summaries = ["1", "2"].map(|threads| {
+        let directory = place.at(threads);
+        let arguments = [&small_in(&directory)[..], &["--jobs", threads]].concat();
+        let status = straightflow(&arguments)
+            .env("RAYON_NUM_THREADS", threads)
+            .status();
+        assert!(status.expect("the binary runs").success());
+        fs::read(directory.join("summary.json")).expect("a summary")
+    });
+    assert!(summaries[0] == summaries[1]);
+}
+
+#[test]
+fn the_recorded_configuration_repeats_the_run() {
+    let place = Place::new();
+    let (first, expected) = place.complete("first");
+    let (config, second) = (first.join("config.toml"), place.at("second"));
+    let arguments = ["poisson", "--config", text(&config), "--out", text(&second)];
+    assert!(finish(&arguments, &second) == expected);
+    let recorded = fs::read_to_string(&config).expect("a configuration");
+    assert!(
+        recorded.starts_with("experiment = \"poisson\"\nversion = "),
+        "{recorded}"
+    );
+    assert!(fs::read_to_string(second.join("config.toml")).expect("a file") == recorded);
+}
+
+#[test]
+fn a_run_has_its_files_and_the_summary_its_fields() {
+    let place = Place::new();
+    let (directory, bytes) = place.complete("run");
+    let entries = fs::read_dir(&directory).expect("a directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = names
+        .map(|name| name.into_string().expect("text"))
+        .collect();
+    names.sort();
+    let expected = [
+        "config.toml",
+        "curves.svg",
+        "distance.svg",
+        "flow.svg",
+        "metrics.jsonl",
+        "summary.json",
+        "timing.json",
+        "weights.svg",
+    ];
+    assert_eq!(names, expected);
+    let summary: Value = serde_json::from_slice(&bytes).expect("JSON");
+    assert_eq!(summary["experiment"], "poisson");
+    let row = &summary["rows"][0];
+    for field in ["id", "label", "spec"] {
+        assert!(row[field].is_string(), "{field}");
+    }
+    for field in [
+        "mean",
+        "time_std",
+        "seed_std",
+        "settle",
+        "paper_mean",
+        "paper_std",
+    ] {
+        assert!(row[field].is_f64(), "{field}");
+    }
+    // The same on stdout.
+    let output = run(&[&small_in(&directory)[..], &["--json"]].concat());
+    assert_eq!(
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON"),
+        summary
+    );
+}
+
+#[test]
+fn the_table_stands_beside_the_paper_s_numbers() {
+    let output = run(SMALL);
+    assert!(output.status.success());
+    let table = String::from_utf8(output.stdout).expect("text");
+    for word in [
+        "straight-through",
+        "5.1049 0.161",
+        "5.0076 0.013",
+        "Nothing was recorded",
+    ] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+}
+
+/// Exit code 2, one line that says what was wrong, and no file touched.
+fn refused(arguments: &[&str], hint: &str, root: &Path) {
+    let before = snapshot(root);
+    let output = run(arguments);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(message.contains(hint), "{arguments:?}: {message}");
+    assert!(message.starts_with("straightflow: "), "{message}");
+    assert_eq!(message.trim_end().lines().count(), 1, "{message}");
+    assert!(output.stdout.is_empty());
+    assert!(snapshot(root) == before, "{arguments:?} changed a file");
+}
+
+#[test]
+fn bad_settings_exit_with_two_and_write_nothing() {
+    let place = Place::new();
+    let out = place.at("out");
+    for (flags, hint) in [
+        (&["--rate", "0"][..], "the rate must be positive"),
+        (&["--rate", "-3"], "the rate must be positive"),
+        (&["--rate", "nan"], "the rate must be positive"),
+        (&["--init", "0"], "the initial rate must be positive"),
+        (
+            &["--learning-rate", "inf"],
+            "the learning rate must be positive",
+        ),
+        (&["--seeds", "0"], "the number of seeds must be at least 1"),
+        (
+            &["--epochs", "0"],
+            "the number of epochs must be at least 1",
+        ),
+        (&["--samples", "0"], "at least 1"),
+        (&["--tail", "500"], "the tail must be between"),
+        (&["--estimators", "straight-thru"], "straight-through"),
+        (&["--estimators", "pwgf:bandwith=2"], "bandwidth"),
+        (
+            &["--estimators", "matched:nonsense"],
+            "there is no estimator `nonsense`",
+        ),
+        (
+            &["--estimators", "arm"],
+            "does not support poisson variables",
+        ),
+        (
+            &["--estimators", "reinforce:baseline=learned"],
+            "learns state of its own",
+        ),
+        (
+            &["--config", "no-such-file.toml"],
+            "no-such-file.toml cannot be read",
+        ),
+    ] {
+        let arguments = [&["poisson", "--out", text(&out)], flags].concat();
+        refused(&arguments, hint, place.root.path());
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
+    let place = Place::new();
+    let root = place.root.path();
+    let (directory, _) = place.complete("run");
+    let other = [&small_in(&directory)[..], &["--learning-rate", "1"]].concat();
+    refused(&other, "holds another run", root);
+
+    let stranger = place.at("stranger");
+    fs::create_dir(&stranger).expect("a directory");
+    fs::write(stranger.join("thesis.tex"), "important").expect("written");
+    refused(&small_in(&stranger), "is not empty and not a run", root);
+
+    let file = place.at("file");
+    fs::write(&file, "important").expect("written");
+    refused(&small_in(&file), "cannot be used for a run", root);
+    refused(
+        &small_in(&file.join("below")),
+        "cannot be used for a run",
+        root,
+    );
+
+    let config = directory.join("config.toml");
+    let toml = fs::read_to_string(&config).expect("a configuration");
+    for (name, changed, hint) in [
+        (
+            "a.toml",
+            toml.replace("\"poisson\"", "\"toy\""),
+            "the experiment `toy`",
+        ),
+        (
+            "b.toml",
+            toml.replace("version = \"", "version = \"9."),
+            "was written by version 9.",
+        ),
+        (
+            "c.toml",
+            toml.replace("rate = 5.0", "rate = -5.0"),
+            "the rate must be positive",
+        ),
+        (
+            "d.toml",
+            toml.replace("rate = 5.0", "rat = 5.0"),
+            "unknown field `rat`",
+        ),
+        (
+            "e.toml",
+            "rate = ".to_owned(),
+            "is no configuration of this experiment",
+        ),
+    ] {
+        let path = place.at(name);
+        fs::write(&path, changed).expect("written");
+        refused(&["poisson", "--config", text(&path)], hint, root);
+    }
+
+    let metrics = directory.join("metrics.jsonl");
+    let good = String::from_utf8(records(&directory)).expect("text");
+    let (first, rest) = good.split_once('\n').expect("lines");
+    for (records, hint) in [
+        (
+            format!("{first}\n{{\"row\": 12\n{rest}"),
+            "metrics.jsonl, line 2",
+        ),
+        (
+            format!("{first}\n{{\"epoch\": 3}}\n{rest}"),
+            "metrics.jsonl, line 2",
+        ),
+        (
+            good.replace("straight-through", "crooked-through"),
+            "no part of this configuration",
+        ),
+    ] {
+        fs::write(&metrics, records).expect("written");
+        refused(&small_in(&directory), hint, root);
+    }
+}
+
+#[test]
+fn a_run_that_diverges_exits_with_one() {
+    let flags = ["--parametrisation", "log-rate", "--learning-rate", "1e6"];
+    let output = run(&[SMALL, &flags].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("lower the learning rate"), "{message}");
+}
+
+#[test]
+fn shells_get_their_completions() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(&["completions", shell]);
+        assert!(output.status.success());
+        let script = String::from_utf8(output.stdout).expect("text");
+        assert!(
+            script.contains("poisson") && script.contains("estimators"),
+            "{shell}"
+        );
+    }
+    assert_eq!(run(&["completions", "csh"]).status.code(), Some(2));
+}

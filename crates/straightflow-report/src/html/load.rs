@@ -1,0 +1,174 @@
+//! A run directory as a report reads it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+
+use super::ReportError;
+use super::figure::Figure;
+use crate::record::{self, CONFIG, METRICS, SUMMARY, TIMING};
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// What a finished run left behind.
+pub struct Recorded {
+    /// As it was named by the caller.
+    pub directory: PathBuf,
+    /// `config.toml`, word for word.
+    pub config_text: String,
+    pub config: toml::Table,
+    pub summary: Object,
+    /// The rows of the summary.
+    pub rows: Vec<Object>,
+    pub timing: Object,
+    pub figures: Vec<Figure>,
+}
+
+impl Recorded {
+    pub fn read(directory: &Path) -> Result<Self, ReportError> {
+        let not_a_run = || ReportError::NotARun {
+            path: directory.to_owned(),
+        };
+        let config_path = directory.join(CONFIG);
+        let config_text = read(&config_path)?.ok_or_else(not_a_run)?;
+        let config = parse_toml(&config_path, &config_text)?;
+
+        let summary_path = directory.join(SUMMARY);
+        let summary = read(&summary_path)?.ok_or_else(|| ReportError::Unfinished {
+            path: directory.to_owned(),
+        })?;
+        let mut summary = parse_object(&summary_path, &summary)?;
+        let rows = take_rows(&summary_path, &mut summary)?;
+
+        // The page does not show single records, but a run whose records are damaged is not one to
+        // report on.
+        let metrics_path = directory.join(METRICS);
+        if let Some(metrics) = read_bytes(&metrics_path)? {
+            record::parse_lines::<IgnoredAny>(&metrics_path, &metrics)?;
+        }
+
+        let timing_path = directory.join(TIMING);
+        let timing = match read(&timing_path)? {
+            Some(text) => parse_object(&timing_path, &text)?,
+            None => Object::new(),
+        };
+        Ok(Self {
+            directory: directory.to_owned(),
+            config_text,
+            config,
+            summary,
+            rows,
+            timing,
+            figures: figures(directory)?,
+        })
+    }
+
+    /// What kind of run it is.
+    pub fn experiment(&self) -> &str {
+        let summary = self.summary.get("experiment").and_then(Value::as_str);
+        let config = self.config.get("experiment").and_then(toml::Value::as_str);
+        summary.or(config).unwrap_or("unnamed experiment")
+    }
+
+    /// The command line that made it, if the configuration says.
+    pub fn command(&self) -> Option<&str> {
+        self.config.get("command").and_then(toml::Value::as_str)
+    }
+}
+
+/// The bytes of a file, or none if there is no such file.
+fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ReportError::Read {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, ReportError> {
+    let text = read_bytes(path)?.map(String::from_utf8).transpose();
+    text.map_err(|_| ReportError::Unexpected {
+        path: path.to_owned(),
+        reason: "it is not text in UTF-8".to_owned(),
+    })
+}
+
+fn parse_toml(path: &Path, text: &str) -> Result<toml::Table, ReportError> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let before = error.span().map_or(0, |span| span.start);
+        ReportError::Broken {
+            path: path.to_owned(),
+            line: 1 + text[..before].matches('\n').count(),
+            reason: error.message().to_owned(),
+        }
+    })
+}
+
+fn parse_object(path: &Path, text: &str) -> Result<Object, ReportError> {
+    serde_json::from_str(text).map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.split(" at line ").next().unwrap_or_default();
+        ReportError::Broken {
+            path: path.to_owned(),
+            line: error.line().max(1),
+            reason: reason.to_owned(),
+        }
+    })
+}
+
+fn take_rows(path: &Path, summary: &mut Object) -> Result<Vec<Object>, ReportError> {
+    let unexpected = |reason: &str| ReportError::Unexpected {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let rows = match summary.remove("rows") {
+        Some(Value::Array(rows)) => rows,
+        Some(_) => return Err(unexpected("`rows` is not an array")),
+        None => return Err(unexpected("there are no `rows`")),
+    };
+    rows.into_iter()
+        .map(|row| match row {
+            Value::Object(row) => Ok(row),
+            _ => Err(unexpected("one of the `rows` is not an object")),
+        })
+        .collect()
+}
+
+/// The plots of a run: results before explanations, each kind by name.
+fn figures(directory: &Path) -> Result<Vec<Figure>, ReportError> {
+    const ORDER: [&str; 5] = ["curves", "pareto", "log-variance", "weights", "flow"];
+    let unreadable = |source| ReportError::Read {
+        path: directory.to_owned(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        let file = entry.map_err(unreadable)?.path();
+        if file.extension().is_some_and(|extension| extension == "svg") {
+            files.push(file);
+        }
+    }
+    files.sort_by_cached_key(|file| {
+        let name = file
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let kind = ORDER.iter().position(|kind| name.starts_with(kind));
+        (kind.unwrap_or(ORDER.len()), name)
+    });
+    let mut figures = Vec::new();
+    for file in files {
+        if let Some(text) = read(&file)? {
+            figures.push(Figure::parse(&file, &text)?);
+        }
+    }
+    Ok(figures)
+}

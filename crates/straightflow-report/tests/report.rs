@@ -1,0 +1,235 @@
+//! Run directories to a page, and what is refused.
+
+mod synthetic;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use straightflow_report::html::{self, ReportError};
+use tempfile::TempDir;
+
+fn runs() -> (TempDir, Vec<PathBuf>) {
+    let parent = tempfile::tempdir().expect("a directory");
+    let runs = synthetic::runs(parent.path());
+    (parent, runs)
+}
+
+fn refused(path: &Path) -> ReportError {
+    html::render(&[path]).expect_err("bad input")
+}
+
+/// The text of the first cell row that begins with this label, tags removed.
+fn row(page: &str, label: &str) -> Vec<String> {
+    let start = page
+        .find(&format!("<th scope=\"row\">{label}"))
+        .expect(label);
+    let end = start + page[start..].find("</tr>").expect("the end of the row");
+    let cells = page[start..end].split("<td").skip(1);
+    cells
+        .map(|cell| {
+            let text = cell.split_once('>').expect("a tag").1;
+            text.split("</td>").next().expect("a cell").to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn the_page_has_every_run_with_its_command_numbers_and_plots() {
+    let (_parent, runs) = runs();
+    let page = html::render(&runs).expect("a page");
+    for title in ["The Poisson game", "The one-bit toy", "The laboratory"] {
+        assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
+    }
+    assert!(page.contains("straightflow poisson --seeds 20 --epochs 120 --out out/poisson"));
+    assert_eq!(page.matches("<figure>").count(), 5);
+    assert_eq!(page.matches("<svg").count(), 5);
+    assert_eq!(
+        row(&page, "straight-through"),
+        [
+            "5.0040",
+            "0.1650",
+            "0.1815",
+            "144",
+            "5.1049",
+            "0.1610",
+            "−0.1009",
+            "+0.0040"
+        ]
+    );
+    assert_eq!(
+        row(&page, "pWGF without control variate"),
+        ["5.0340", "0.1710", "0.1881", "–", "–", "–", "–", "–"]
+    );
+    assert_eq!(row(&page, "arm"), ["20 of 20", "591", "−6.193"]);
+    assert!(page.contains("bernoulli, quadratic") && page.contains("poisson, coupled"));
+    assert!(page.contains("straight-through, matched gain (0.0102)"));
+    assert!(page.contains("These numbers are made up."));
+    assert!(page.contains("id=\"formulas\"") && page.contains("<math"));
+}
+
+#[test]
+fn the_page_needs_nothing_from_outside() {
+    let (_parent, runs) = runs();
+    let page = html::render(&runs).expect("a page");
+    for word in [
+        "<script",
+        "<link",
+        "<img",
+        "src=",
+        "@import",
+        "url(",
+        "javascript:",
+    ] {
+        assert!(!page.contains(word), "{word}");
+    }
+    // The only addresses are names of namespaces.
+    let addresses = page.matches("http://").count() + page.matches("https://").count();
+    assert_eq!(
+        addresses,
+        page.matches("xmlns=\"http://www.w3.org/2000/svg\"").count()
+    );
+    assert!(page.contains("default-src 'none'"));
+    // The style of the plots is there once, not once in each plot.
+    assert_eq!(page.matches("<style>").count(), 1);
+    assert!(page.contains(".sf-plot .paper{fill:#ffffff}"));
+}
+
+#[test]
+fn the_same_runs_give_the_same_page() {
+    let (_parent, runs) = runs();
+    let page = html::render(&runs).expect("a page");
+    assert_eq!(page, html::render(&runs).expect("a page"));
+    assert!(!page.contains(&std::env::temp_dir().display().to_string()));
+}
+
+#[test]
+fn values_are_text_and_not_markup() {
+    let (_parent, runs) = runs();
+    let summary = "{\"experiment\":\"<b>x</b>\",\"rows\":[{\"label\":\"<i>\",\"a\":\"&amp;\"}]}";
+    fs::write(runs[0].join("summary.json"), summary).expect("written");
+    let page = html::render(&runs[..1]).expect("a page");
+    assert!(!page.contains("<b>x</b>") && !page.contains("<i>\""));
+    assert!(page.contains("&#38;amp;") || page.contains("&amp;amp;"));
+}
+
+#[test]
+fn an_unknown_experiment_has_a_table_of_its_fields() {
+    let (_parent, runs) = runs();
+    let summary = r#"{"experiment": "vae", "best": 98.25, "rows": [
+        {"label": "arm", "elbo": -98.2512, "epochs": 3}, {"label": "disarm", "elbo": null}],
+        "per_seed": [{"id": "seed 0", "elbo": -99.0}]}"#;
+    fs::write(runs[0].join("summary.json"), summary).expect("written");
+    let page = html::render(&runs[..1]).expect("a page");
+    assert!(page.contains("<h2>vae</h2>"));
+    assert_eq!(row(&page, "arm"), ["−98.25", "3"]);
+    assert_eq!(row(&page, "disarm"), ["–", "–"]);
+    assert_eq!(row(&page, "seed 0"), ["−99.00"]);
+    assert!(page.contains("<dt>best</dt><dd>98.25</dd>"));
+}
+
+#[test]
+fn directories_that_are_no_finished_runs_are_refused() {
+    let (parent, runs) = runs();
+    let missing = parent.path().join("missing");
+    assert!(matches!(refused(&missing), ReportError::NotARun { path } if path == missing));
+    assert!(matches!(
+        refused(parent.path()),
+        ReportError::NotARun { .. }
+    ));
+    fs::remove_file(runs[0].join("summary.json")).expect("removed");
+    assert!(matches!(refused(&runs[0]), ReportError::Unfinished { path } if path == runs[0]));
+    let none: [&Path; 0] = [];
+    assert!(matches!(html::render(&none), Err(ReportError::Nothing)));
+}
+
+#[test]
+fn broken_files_are_named_with_their_line() {
+    let (_parent, runs) = runs();
+    let cases = [
+        ("summary.json", "{\n\"rows\": [\n{,}]}", 3),
+        ("timing.json", "{\n\"wall\": }", 2),
+        ("config.toml", "experiment = \"poisson\"\nseeds = = 3\n", 2),
+        (
+            "curves.svg",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\">\n<g></svg>",
+            2,
+        ),
+    ];
+    for (name, text, line) in cases {
+        let file = runs[0].join(name);
+        let before = fs::read(&file).expect("a file");
+        fs::write(&file, text).expect("written");
+        match refused(&runs[0]) {
+            ReportError::Broken {
+                path, line: found, ..
+            } => assert_eq!((path, found), (file.clone(), line)),
+            other => panic!("{name}: {other:?}"),
+        }
+        fs::write(&file, before).expect("repaired");
+    }
+    html::render(&runs).expect("all is well again");
+
+    fs::write(runs[0].join("metrics.jsonl"), "{}\n{\"a\": }\n{}\n").expect("written");
+    let error = refused(&runs[0]).to_string();
+    assert!(error.contains("metrics.jsonl, line 2"), "{error}");
+    // A torn last line is what a kill leaves behind.
+    fs::write(runs[0].join("metrics.jsonl"), "{}\n{\"a\": \"\u{e9}").expect("written");
+    html::render(&runs).expect("a page");
+}
+
+#[test]
+fn a_summary_of_another_form_is_refused() {
+    let (_parent, runs) = runs();
+    for (text, words) in [
+        ("{\"experiment\": \"toy\"}", "no `rows`"),
+        ("{\"rows\": 3}", "not an array"),
+        ("{\"rows\": [3]}", "not an object"),
+    ] {
+        fs::write(runs[0].join("summary.json"), text).expect("written");
+        let error = refused(&runs[0]).to_string();
+        assert!(
+            error.contains("summary.json") && error.contains(words),
+            "{error}"
+        );
+    }
+    fs::write(runs[0].join("summary.json"), b"{\"a\": \"\xff\"}").expect("written");
+    assert!(matches!(refused(&runs[0]), ReportError::Unexpected { .. }));
+}
+
+#[test]
+fn the_same_run_twice_is_refused() {
+    let (parent, runs) = runs();
+    let again = parent.path().join("toy").join("..").join("poisson");
+    let error = html::render(&[&runs[0], &again]).expect_err("twice");
+    assert!(
+        matches!(error, ReportError::Duplicate { first, second } if first == runs[0] && second == again)
+    );
+}
+
+#[test]
+fn a_report_replaces_a_report_and_nothing_else() {
+    let (parent, runs) = runs();
+    let page = html::render(&runs[..1]).expect("a page");
+    let out = parent.path().join("report.html");
+    html::write(&out, &page).expect("written");
+    html::write(&out, &page).expect("replaced");
+    assert_eq!(fs::read_to_string(&out).expect("the report"), page);
+
+    let thesis = parent.path().join("thesis.html");
+    fs::write(&thesis, "<p>precious").expect("written");
+    let error = html::write(&thesis, &page).expect_err("not a report");
+    assert!(matches!(error, ReportError::NotAReport { .. }));
+    assert_eq!(fs::read(&thesis).expect("kept"), b"<p>precious");
+
+    for place in [
+        runs[0].clone(),
+        thesis.join("report.html"),
+        parent.path().join("no/report.html"),
+    ] {
+        let error = html::write(&place, &page).expect_err("not a place for a file");
+        assert!(
+            matches!(&error, ReportError::Write { path, .. } if *path == place),
+            "{error}"
+        );
+    }
+}
