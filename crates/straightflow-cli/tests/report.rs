@@ -83,7 +83,8 @@ fn runs_become_one_page() {
 fn bad_runs_are_refused_in_one_sentence_and_nothing_is_written() {
     let parent = directory();
     fs::create_dir(parent.path().join("empty")).expect("a directory");
-    let cases: [(&str, Option<(&str, &str)>, &str); 6] = [
+    // The name of the run, what is done to it, and what the sentence says.
+    let cases = [
         ("unfinished", Some(("summary.json", "")), "summary.json"),
         (
             "summary",

@@ -136,6 +136,8 @@ fn directories_that_are_no_finished_runs_are_refused() {
         refused(parent.path()),
         ReportError::NotARun { .. }
     ));
+    let file = runs[0].join("config.toml");
+    assert!(matches!(refused(&file), ReportError::NotARun { .. }));
     fs::remove_file(runs[0].join("summary.json")).expect("removed");
     assert!(matches!(refused(&runs[0]), ReportError::Unfinished { path } if path == runs[0]));
     let none: [&Path; 0] = [];

@@ -84,7 +84,9 @@ impl Recorded {
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&source.kind()) => {
+            Ok(None)
+        }
         Err(source) => Err(ReportError::Read {
             path: path.to_owned(),
             source,
