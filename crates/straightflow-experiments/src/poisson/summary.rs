@@ -187,7 +187,8 @@ impl Summary {
             self.ratio(plain, paper),
             self.ratio("matched:straight-through", paper),
         ) else {
-            return "The rows that would separate step size from estimator were not all run."
+            return "The rows that tell the size of a step from the quality of an estimator were not \
+                    all run, or do not oscillate."
                 .into();
         };
         let mut text = format!(
