@@ -1,8 +1,11 @@
 //! The straightflow laboratory: a command line around the library.
 
+mod lab;
 mod list;
 mod poisson;
+mod record;
 mod report;
+mod toy;
 mod ui;
 
 use std::io::{self, ErrorKind, Write};
@@ -27,6 +30,12 @@ enum Command {
   straightflow list --json | jq '.[].id'
   straightflow list --markdown > docs/estimators.md")]
     List(list::Arguments),
+    /// The one-bit toy for every estimator: runs, steps to the optimum, log-variance.
+    #[command(after_help = toy::EXAMPLES)]
+    Toy(toy::Arguments),
+    /// Every estimator against the exact gradient: bias, deviation, error, cost, and what to use.
+    #[command(after_help = lab::EXAMPLES)]
+    Lab(lab::Arguments),
     /// The paper's Table 1: a generator Pois(rate) against a discriminator, and control rows.
     #[command(after_help = poisson::EXAMPLES)]
     Poisson(poisson::Arguments),
@@ -50,6 +59,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::List(arguments) => list::run(&arguments, &mut io::stdout().lock()),
+        Command::Toy(arguments) => toy::run(&arguments, &mut io::stdout().lock()),
+        Command::Lab(arguments) => lab::run(&arguments, &mut io::stdout().lock()),
         Command::Poisson(arguments) => poisson::run(&arguments, &mut io::stdout().lock()),
         Command::Report(arguments) => report::run(&arguments, &mut io::stdout().lock()),
         Command::Completions { shell } => completions(shell, &mut io::stdout().lock()),

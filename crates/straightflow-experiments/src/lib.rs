@@ -1,3 +1,7 @@
 //! Experiments with gradient estimators: model and loop readable in one file each.
 
+mod host;
+pub mod lab;
+mod learner;
 pub mod poisson;
+pub mod toy;

@@ -1,0 +1,103 @@
+//! The record of a run that consists of units, for the commands that have no loop of their own.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use straightflow_report::{RecordError, Run};
+
+use crate::ui::{Progress, Timing, bad_input, cores};
+
+/// A configuration as it is recorded: with the experiment and the version before it.
+#[derive(Serialize)]
+struct Recorded<'a, C> {
+    experiment: &'static str,
+    version: &'static str,
+    #[serde(flatten)]
+    config: &'a C,
+}
+
+/// A run in a directory, or one that is not recorded.
+pub struct Record {
+    experiment: &'static str,
+    run: Option<Run>,
+    start: Instant,
+    /// The units that this process did.
+    worked: usize,
+}
+
+impl Record {
+    /// Opens or continues the run of a directory, if there is one.
+    pub fn open<C: Serialize>(
+        out: Option<&Path>,
+        experiment: &'static str,
+        config: &C,
+    ) -> anyhow::Result<Self> {
+        let recorded = Recorded {
+            experiment,
+            version: env!("CARGO_PKG_VERSION"),
+            config,
+        };
+        let run = out.map(|path| Run::open(path, &recorded).map_err(sort));
+        Ok(Self {
+            experiment,
+            run: run.transpose()?,
+            start: Instant::now(),
+            worked: 0,
+        })
+    }
+
+    /// The results of all units: those that are recorded, and then those that `work` computes.
+    pub fn units<T: Serialize + DeserializeOwned>(
+        &mut self,
+        count: usize,
+        work: impl Fn(usize) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Vec<T>> {
+        let mut results: Vec<T> = match &self.run {
+            Some(run) => run.metrics().map_err(sort)?,
+            None => Vec::new(),
+        };
+        let mut progress = Progress::new(self.experiment);
+        for unit in results.len()..count {
+            progress.set(unit as f64 / count as f64);
+            let result = work(unit)?;
+            if let Some(run) = &mut self.run {
+                run.append(&result).map_err(sort)?;
+            }
+            self.worked += 1;
+            results.push(result);
+        }
+        progress.set(1.0);
+        progress.finish();
+        Ok(results)
+    }
+
+    /// Writes the summary and the plots, each with the name of its file.
+    pub fn finish<S: Serialize>(
+        &self,
+        summary: &S,
+        plots: &[(String, String)],
+        units: usize,
+    ) -> anyhow::Result<()> {
+        let Some(run) = &self.run else {
+            return Ok(());
+        };
+        run.write_json("summary.json", summary)?;
+        for (name, svg) in plots {
+            run.write_text(name, svg)?;
+        }
+        if self.worked > 0 {
+            let share = self.worked as f64 / units as f64;
+            run.write_json("timing.json", &Timing::since(self.start, share, cores()))?;
+        }
+        Ok(())
+    }
+}
+
+fn sort(error: RecordError) -> anyhow::Error {
+    match error.is_bad_input() {
+        true => bad_input(error),
+        false => error.into(),
+    }
+}

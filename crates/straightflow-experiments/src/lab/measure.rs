@@ -1,0 +1,280 @@
+//! Monte Carlo: many independent estimates against the exact gradient.
+
+use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+use straightflow::distribution::Law;
+use straightflow::estimator::{Estimator, EstimatorExt};
+use straightflow::exact::Exact;
+use straightflow::{Key, Result};
+
+use super::objective::Objective;
+use super::problem::Problem;
+use crate::host::to_host;
+use crate::learner::Learner;
+
+/// Random numbers and samples of one call.
+const NUMBERS: usize = 200_000;
+/// The batch that learned state is trained on; its elements are equal.
+const TRAINING_BATCH: usize = 32;
+
+/// What is known exactly about a cell.
+#[derive(Clone, Debug)]
+pub(super) struct Truth {
+    /// The gradient of `E f`, by the means of an ordered family or the logits of a categorical one.
+    pub gradient: Vec<f64>,
+    /// The largest norm of a gradient that a cost with this variance can have:
+    /// `sd(f) (E |score|^2)^(1/2)`, by Cauchy and Schwarz.
+    pub scale: f64,
+}
+
+impl Truth {
+    pub(super) fn new(problem: &Problem, objective: &Objective) -> Result<Self> {
+        let q = problem.law(1);
+        let exact = Exact::default();
+        let gradient = exact.gradient(&q, |z, _q| objective.cost(problem, z))?;
+        let gradient = in_mean_coordinates(problem, to_host(gradient));
+        let moment = |f: &dyn Fn(Tensor<4>, &Law) -> Tensor<2>| -> Result<f64> {
+            let expectation = exact.expectation(&q, f)?;
+            Ok(to_host(expectation.value)[0])
+        };
+        let mean = moment(&|z, _q| objective.cost(problem, z))?;
+        let variance = moment(&|z, _q| (objective.cost(problem, z) - mean).square())?;
+        let chain = problem.chain();
+        let information = moment(&|z, q| {
+            let mut score = q.score(z);
+            if let Some(chain) = &chain {
+                let chain = chain
+                    .iter()
+                    .map(|factor| factor.recip())
+                    .collect::<Vec<f64>>();
+                let chain = TensorData::new(chain, [1, 1, problem.means.len(), 1]);
+                let options = (&score.device(), score.dtype());
+                score = score * Tensor::<4>::from_data(chain, options);
+            }
+            score.square().sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
+        })?;
+        Ok(Self {
+            gradient,
+            scale: (variance * information).sqrt(),
+        })
+    }
+
+    /// The norm of the gradient.
+    pub(super) fn norm(&self) -> f64 {
+        norm(&self.gradient)
+    }
+}
+
+/// Divides gradients by natural parameters, one after the other, by the chain factor.
+fn in_mean_coordinates(problem: &Problem, mut natural: Vec<f64>) -> Vec<f64> {
+    if let Some(chain) = problem.chain() {
+        for (g, factor) in natural.iter_mut().zip(chain.iter().cycle()) {
+            *g /= factor;
+        }
+    }
+    natural
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// An estimator with a number of draws on one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The draws of one estimate.
+    pub draws: usize,
+    /// The evaluations of the cost that one estimate takes.
+    pub evaluations: usize,
+    /// The backward passes through the cost that one estimate takes.
+    pub gradients: usize,
+    /// The independent estimates behind the numbers below.
+    pub replicates: usize,
+    /// The mean estimate less the exact gradient; the norm of that if there are several coordinates.
+    pub bias: f64,
+    /// The standard error of the bias.
+    pub bias_error: f64,
+    /// The standard deviation of one estimate: the root of the trace of the covariance.
+    pub std: f64,
+    /// The standard error of that.
+    pub std_error: f64,
+    /// The root of the mean squared distance from the exact gradient.
+    pub rmse: f64,
+    /// The standard error of that.
+    pub rmse_error: f64,
+    /// The mean estimate along the exact gradient, relative to that: 1 is right, below 0 is uphill.
+    /// None if the exact gradient is zero.
+    pub slope: Option<f64>,
+}
+
+/// What learned state is trained with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Training {
+    pub key: Key,
+    pub steps: usize,
+    pub learning_rate: f64,
+}
+
+/// The state of an estimator, trained on a cell; `None` if it has none.
+pub(super) fn trained(
+    estimator: &dyn Estimator,
+    problem: &Problem,
+    objective: &Objective,
+    training: Training,
+) -> Result<Option<Learner>> {
+    let [initial, draws] = training.key.split();
+    let law = problem.law(TRAINING_BATCH);
+    let Some(mut learner) = Learner::new(estimator, initial, &law, training.learning_rate) else {
+        return Ok(None);
+    };
+    for step in 0..training.steps as u64 {
+        let bound = learner.bind(estimator.at_step(step)?.as_ref())?;
+        let q = law.leaf();
+        let key = draws.child(step);
+        let estimate = bound.estimate(key, &q, |z, _q| objective.cost(problem, z))?;
+        learner.learn(&mut estimate.surrogate.backward(), &estimate);
+    }
+    Ok(Some(learner))
+}
+
+/// Draws estimates and compares them with the truth.
+pub(super) fn measure(
+    estimator: &dyn Estimator,
+    learner: Option<&Learner>,
+    problem: &Problem,
+    objective: &Objective,
+    truth: &Truth,
+    key: Key,
+    replicates: usize,
+) -> Result<Measurement> {
+    let one = problem.law(1);
+    let draws = estimator.samples();
+    let price = estimator.price(&one, draws);
+    let noise = estimator.noise(&one, draws);
+    let noise: usize = noise
+        .iter()
+        .map(|spec| spec.shape.iter().product::<usize>())
+        .sum();
+    // Without noise every estimate is the same.
+    let replicates = if noise == 0 { 2 } else { replicates };
+    let samples = price.evaluations * problem.means.len();
+    let most = (NUMBERS / (noise + samples)).max(1);
+
+    let bound = match learner {
+        Some(learner) => learner.bind(estimator)?,
+        None => estimator.at_step(0)?,
+    };
+    let width = truth.gradient.len();
+    let mut estimates = Vec::with_capacity(replicates * width);
+    while estimates.len() < replicates * width {
+        let done = estimates.len() / width;
+        let q = problem.law(most.min(replicates - done));
+        let key = key.child(done as u64);
+        let part = bound.gradient(key, &q, |z, _q| objective.cost(problem, z))?;
+        estimates.extend(in_mean_coordinates(problem, to_host(part)));
+    }
+    let spread = Spread::of(&estimates, &truth.gradient);
+    Ok(Measurement {
+        draws,
+        evaluations: price.evaluations,
+        gradients: price.gradients,
+        replicates,
+        bias: spread.bias,
+        bias_error: spread.std / (replicates as f64).sqrt(),
+        std: spread.std,
+        std_error: spread.std_error,
+        rmse: spread.rmse,
+        rmse_error: spread.rmse_error,
+        slope: spread.slope,
+    })
+}
+
+/// Moments of estimates about their mean and about the truth.
+#[derive(Debug, PartialEq)]
+struct Spread {
+    bias: f64,
+    std: f64,
+    std_error: f64,
+    rmse: f64,
+    rmse_error: f64,
+    slope: Option<f64>,
+}
+
+impl Spread {
+    /// Of estimates, one after the other, each as long as the truth.
+    fn of(estimates: &[f64], truth: &[f64]) -> Self {
+        let rows = estimates.chunks(truth.len());
+        let count = rows.len() as f64;
+        let mut mean = vec![0.0; truth.len()];
+        for row in rows.clone() {
+            for (sum, g) in mean.iter_mut().zip(row) {
+                *sum += g / count;
+            }
+        }
+        let squares = |centre: &[f64]| -> Vec<f64> {
+            let distance = |row: &[f64]| {
+                let gaps = row.iter().zip(centre).map(|(a, b)| (a - b) * (a - b));
+                gaps.sum::<f64>()
+            };
+            rows.clone().map(distance).collect()
+        };
+        let (std, std_error) = root_mean(&squares(&mean), count - 1.0);
+        let (rmse, rmse_error) = root_mean(&squares(truth), count);
+        let gaps: Vec<f64> = mean.iter().zip(truth).map(|(a, b)| a - b).collect();
+        let bias = match gaps.as_slice() {
+            [gap] => *gap,
+            gaps => norm(gaps),
+        };
+        let along: f64 = mean.iter().zip(truth).map(|(a, b)| a * b).sum();
+        let square = norm(truth).powi(2);
+        Self {
+            bias,
+            std,
+            std_error,
+            rmse,
+            rmse_error,
+            slope: (square > 0.0).then(|| along / square),
+        }
+    }
+}
+
+/// The root of the mean of squares and its standard error, by the delta method.
+fn root_mean(squares: &[f64], degrees: f64) -> (f64, f64) {
+    let count = squares.len() as f64;
+    let mean = squares.iter().sum::<f64>() / degrees;
+    let root = mean.sqrt();
+    if root == 0.0 {
+        return (0.0, 0.0);
+    }
+    let spread = squares.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    (root, (spread / count).sqrt() / (2.0 * root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_known_estimates() {
+        // Mean (2, 0), truth (1, 0): the bias is 1, the squared distances from the mean are 1 and 1.
+        let spread = Spread::of(&[1.0, 0.0, 3.0, 0.0], &[1.0, 0.0]);
+        assert_eq!(spread.bias, 1.0);
+        assert_eq!(spread.std, 2.0f64.sqrt());
+        assert_eq!(spread.rmse, 2.0f64.sqrt());
+        assert_eq!(spread.slope, Some(2.0));
+        assert_eq!(Spread::of(&[-1.0, -1.0], &[0.5]).bias, -1.5);
+    }
+
+    #[test]
+    fn the_scale_is_reached_by_a_linear_cost_and_by_no_other() {
+        for problem in super::super::problem::PROBLEMS {
+            for objective in super::super::objective::objectives(problem) {
+                let truth = Truth::new(problem, objective).expect("a finite problem");
+                let ratio = truth.norm() / truth.scale;
+                assert!(ratio < 1.0 + 1e-9, "{} {}", problem.id, objective.id);
+                let reached = objective.id == "linear" && problem.chain().is_some();
+                assert!(!reached || ratio > 1.0 - 1e-9, "{} {ratio}", problem.id);
+            }
+        }
+    }
+}
