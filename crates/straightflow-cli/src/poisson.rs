@@ -158,7 +158,7 @@ fn read_config(path: &Path) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
     let start = Instant::now();
     let config = arguments.config()?;
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
@@ -189,7 +189,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
         }
         if played > 0 {
             let share = played as f64 / cells.len() as f64;
-            record.write_json("timing.json", &Timing::since(start, share, jobs))?;
+            record.write_json("timing.json", &Timing::since(start, share, jobs, command))?;
         }
     }
     if arguments.json {

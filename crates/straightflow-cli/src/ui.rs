@@ -108,9 +108,31 @@ impl Progress {
     }
 }
 
+/// A command line as it is to be repeated: by the name of the program, and without the options that
+/// say where results go and how many threads work on them.
+pub fn command_line(words: &[String]) -> String {
+    const ASIDE: [(&str, bool); 3] = [("--out", true), ("--jobs", true), ("--json", false)];
+    let mut line = "straightflow".to_owned();
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let name = word.split('=').next().unwrap_or(word);
+        if let Some((_, takes_value)) = ASIDE.iter().find(|(aside, _)| *aside == name) {
+            if *takes_value && name == word {
+                words.next();
+            }
+            continue;
+        }
+        line.push(' ');
+        line += word;
+    }
+    line
+}
+
 /// What a run notes about its time and machine, beside the results.
 #[derive(Serialize)]
 pub struct Timing {
+    /// The command line, without the options that do not change results.
+    command: String,
     /// When the run ended.
     date: String,
     /// The seconds that this process worked on it.
@@ -126,8 +148,9 @@ pub struct Timing {
 
 impl Timing {
     /// The notes of work that began at `start`.
-    pub fn since(start: Instant, share: f64, jobs: usize) -> Self {
+    pub fn since(start: Instant, share: f64, jobs: usize, command: String) -> Self {
         Self {
+            command,
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
             share,
@@ -154,6 +177,13 @@ fn cpu() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_line_is_what_repeats_the_results() {
+        let words = "target/release/straightflow poisson --out runs/a --seeds 5 --jobs=2 --json";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(command_line(&words), "straightflow poisson --seeds 5");
+    }
 
     #[test]
     fn bad_input_keeps_its_causes_in_one_sentence() {

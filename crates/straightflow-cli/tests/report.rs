@@ -13,7 +13,11 @@ fn run_directory(parent: &Path, name: &str) -> PathBuf {
     let files = [
         (
             "config.toml",
-            format!("experiment = \"toy\"\ncommand = \"straightflow toy --out {name}\"\n"),
+            format!("experiment = \"toy\"\nname = \"{name}\"\n"),
+        ),
+        (
+            "timing.json",
+            format!("{{\"command\": \"straightflow toy --seed {name}\"}}"),
         ),
         ("metrics.jsonl", "{\"seed\":0}\n{\"seed\":1}\n".to_owned()),
         (
@@ -63,8 +67,8 @@ fn runs_become_one_page() {
     assert_eq!(output.stdout, b"report.html\n");
     let page = fs::read_to_string(parent.path().join("report.html")).expect("the page");
     for text in [
-        "straightflow toy --out first",
-        "straightflow toy --out second",
+        "straightflow toy --seed first",
+        "straightflow toy --seed second",
         "2 of 2",
         "731",
         "A caption.",
@@ -76,7 +80,7 @@ fn runs_become_one_page() {
     let output = report(parent.path(), &["second", "--out", "report.html"]);
     assert!(output.status.success(), "{output:?}");
     let replaced = fs::read_to_string(parent.path().join("report.html")).expect("the page");
-    assert!(!replaced.contains("straightflow toy --out first"));
+    assert!(!replaced.contains("straightflow toy --seed first"));
 }
 
 #[test]

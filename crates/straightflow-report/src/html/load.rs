@@ -74,9 +74,10 @@ impl Recorded {
         summary.or(config).unwrap_or("unnamed experiment")
     }
 
-    /// The command line that made it, if the configuration says.
+    /// The command line that made it, if it is recorded. It stands beside the times, because the same
+    /// configuration can be asked for in several ways.
     pub fn command(&self) -> Option<&str> {
-        self.config.get("command").and_then(toml::Value::as_str)
+        self.timing.get("command").and_then(Value::as_str)
     }
 }
 

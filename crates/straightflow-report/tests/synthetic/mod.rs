@@ -72,7 +72,6 @@ pub fn poisson(parent: &Path) -> PathBuf {
     let config = json!({
         "experiment": "poisson",
         "version": "0.1.0",
-        "command": "straightflow poisson --seeds 20 --epochs 120 --out out/poisson",
         "seeds": 20, "epochs": 120, "rate": 5.0, "learning_rate": 2.5, "samples": 200,
     });
     let mut run = Run::open(&path, &config).expect("a run");
@@ -94,6 +93,7 @@ pub fn poisson(parent: &Path) -> PathBuf {
     let summary = json!({ "experiment": "poisson", "seeds": 20, "rows": rows });
     run.write_json("summary.json", &summary).expect("written");
     let timing = json!({
+        "command": "straightflow poisson --seeds 20 --epochs 120",
         "wall_seconds": 83.2, "cpu": "a processor", "threads": 2, "rustc": "1.95.0",
         "date": "2026-11-15",
     });
@@ -264,7 +264,7 @@ pub fn toy(parent: &Path) -> PathBuf {
     let path = parent.join("toy");
     let config = json!({
         "experiment": "toy", "version": "0.1.0",
-        "command": "straightflow toy --seeds 20 --steps 2000 --out out/toy", "seeds": 20,
+        "seeds": 20,
     });
     let run = Run::open(&path, &config).expect("a run");
     let summary = json!({ "experiment": "toy", "target": 0.49, "rows": toy_rows() });
@@ -334,7 +334,6 @@ pub fn lab(parent: &Path) -> PathBuf {
     let path = parent.join("lab");
     let config = json!({
         "experiment": "lab", "version": "0.1.0",
-        "command": "straightflow lab --draws 10000 --out out/lab",
     });
     let run = Run::open(&path, &config).expect("a run");
     let summary = json!({
