@@ -23,7 +23,7 @@ fn run_directory(parent: &Path, name: &str) -> PathBuf {
         (
             "summary.json",
             "{\n  \"experiment\": \"toy\",\n  \"rows\": [\n    {\"id\": \"arm\", \"label\": \"ARM\", \
-             \"right\": 2, \"of\": 2, \"steps_to_095\": 731, \"log_variance\": null}\n  ]\n}\n"
+             \"steps\": 900, \"runs\": [{\"p0\": 0.49, \"right\": 2, \"median_steps\": 731}]}\n  ]\n}\n"
                 .to_owned(),
         ),
         (
@@ -69,7 +69,7 @@ fn runs_become_one_page() {
     for text in [
         "straightflow toy --seed first",
         "straightflow toy --seed second",
-        "2 of 2",
+        "p0 = 0.49",
         "731",
         "A caption.",
     ] {

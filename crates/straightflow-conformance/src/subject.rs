@@ -154,7 +154,7 @@ const VARIANTS: &[(&str, &[&str])] = &[
     ("fini", &["order=3", "order=4"]),
     ("arms", &["samples=4"]),
     ("muprop", &["coefficients=learned"]),
-    ("double-cv", &["alpha=-0.4", "tune=on"]),
+    ("double-cv", &["alpha=-1,tune=off", "alpha=-0.4,tune=off"]),
     ("rebar", &["tune=none,eta=0.6,temperature=1.5", "tune=eta"]),
     ("relax", &["control=sum", "control=sum,samples=2"]),
 ];

@@ -60,8 +60,8 @@ fn the_page_has_every_run_with_its_command_numbers_and_plots() {
         row(&page, "pWGF without control variate"),
         ["5.0340", "0.1710", "0.1881", "–", "–", "–", "–", "–"]
     );
-    assert_eq!(row(&page, "arm"), ["20 of 20", "591", "−6.193"]);
-    assert!(page.contains("bernoulli, quadratic") && page.contains("poisson, coupled"));
+    assert_eq!(row(&page, "arm"), ["2000", "20", "591", "−6.19"]);
+    assert!(page.contains("bernoulli-1, quadratic") && page.contains("poisson-1, coupled"));
     assert!(page.contains("straight-through, matched gain (0.0102)"));
     assert!(page.contains("These numbers are made up."));
     assert!(page.contains("id=\"formulas\"") && page.contains("<math"));

@@ -16,6 +16,8 @@ pub struct Experiment {
     pub columns: Vec<Column>,
     /// One table for each combination of these fields; empty for one table.
     pub split_by: &'static [&'static str],
+    /// Further lists of the summary, each with its columns, shown before the rows.
+    pub lists: Vec<(&'static str, Vec<Column>)>,
     /// How to read the table, found from its rows.
     pub remarks: Vec<String>,
 }
@@ -24,13 +26,14 @@ impl Experiment {
     pub fn of(id: &str, rows: &[Object]) -> Self {
         match id {
             "poisson" => poisson(rows),
-            "toy" => toy(),
-            "lab" => lab(),
+            "toy" => toy(rows),
+            "lab" => lab(rows),
             other => Self {
                 title: other.to_owned(),
                 about: "",
                 columns: columns_of(rows),
                 split_by: &[],
+                lists: Vec::new(),
                 remarks: Vec::new(),
             },
         }
@@ -57,7 +60,7 @@ fn poisson(rows: &[Object]) -> Experiment {
             Column::new("seed_std", "sd over seeds", decimals(4))
                 .group(OURS)
                 .about("standard deviation over seeds"),
-            Column::new("settle", "settled", Format::Significant(4))
+            Column::new("settle", "settled", decimals(0))
                 .group(OURS)
                 .about("the step from which on the rate stays near that of the data"),
             Column::new("paper_mean", "mean", decimals(4)).group(PAPER),
@@ -69,6 +72,7 @@ fn poisson(rows: &[Object]) -> Experiment {
                 .about("sd over time less the paper's; the paper does not say over what its own is"),
         ],
         split_by: &[],
+        lists: Vec::new(),
         remarks: controls(rows),
     }
 }
@@ -122,45 +126,101 @@ fn controls(rows: &[Object]) -> Vec<String> {
     ]
 }
 
-fn toy() -> Experiment {
+/// The numbers of a list inside of the first row, such as the values of `p0` of its runs.
+fn numbers_in(rows: &[Object], list: &str, key: &str) -> Vec<f64> {
+    let first = rows.first().and_then(|row| row.get(list));
+    let values = first.and_then(Value::as_array).into_iter().flatten();
+    values
+        .filter_map(|value| value.get(key)?.as_f64())
+        .collect()
+}
+
+fn toy(rows: &[Object]) -> Experiment {
+    let mut columns = vec![Column::new("steps", "steps", Format::Text)];
+    for (i, p0) in numbers_in(rows, "runs", "p0").iter().enumerate() {
+        let group = format!("p0 = {p0}");
+        let right = Column::new(&format!("runs.{i}.right"), "right", Format::Significant(4));
+        let steps = Column::new(
+            &format!("runs.{i}.median_steps"),
+            "to .95",
+            Format::Significant(4),
+        );
+        let explain = |column: Column, about| if i == 0 { column.about(about) } else { column };
+        columns.push(explain(right, "runs that end on the side of the optimum").group(&group));
+        let about = "median of the steps until the optimum has a probability of 0.95; a dash where fewer \
+                     than half of the runs get there";
+        columns.push(explain(steps, about).group(&group));
+    }
+    let about = "natural logarithm of the variance of one estimate of the gradient at p = 1/2; a dash where \
+                 there is no variance";
+    columns.push(
+        Column::new("variance.log_variance", "log-variance", Format::Decimals(2)).about(about),
+    );
     Experiment {
         title: "The one-bit toy".to_owned(),
         about: "One Bernoulli variable, and a cost whose two values are almost equal: the optimum is at \
                 the end of the interval, and the gradient that points there is small beside its noise.",
-        columns: vec![
-            Column::of(Source::Share("right", "of"), "on the right side", Format::Significant(4))
-                .about("seeds that end on the side of the optimum"),
-            Column::new("steps_to_095", "steps to 0.95", Format::Significant(4))
-                .about("steps until the better value has a probability of 0.95; a dash where that never happens"),
-            Column::new("log_variance", "log-variance", Format::Decimals(3))
-                .about("natural logarithm of the variance of the gradient estimate; a dash where there is no variance"),
-        ],
+        columns,
         split_by: &[],
+        lists: Vec::new(),
         remarks: Vec::new(),
     }
 }
 
-fn lab() -> Experiment {
+fn lab(rows: &[Object]) -> Experiment {
     let significant = Format::Significant(3);
+    let mut columns = vec![
+        Column::new("single.bias", "bias", significant)
+            .group("the smallest estimate")
+            .about("expectation of the estimate less the exact gradient, with the noise of the measurement; of several coordinates the norm"),
+        Column::new("single.std", "sd", significant)
+            .group("the smallest estimate")
+            .about("standard deviation of one estimate"),
+        Column::new("single.evaluations", "f", significant)
+            .group("the smallest estimate")
+            .about("evaluations of the objective for one estimate"),
+        Column::new("single.gradients", "df", significant)
+            .group("the smallest estimate")
+            .about("backward passes through the objective for one estimate"),
+    ];
+    let widest = rows.iter().filter_map(|row| row.get("budgets")?.as_array());
+    for i in 0..widest.map(Vec::len).max().unwrap_or(0) {
+        let column = Column::new(
+            &format!("budgets.{i}.rmse"),
+            &format!("budget {}", i + 1),
+            significant,
+        );
+        let column = match i {
+            0 => column.about("root mean square error of the largest estimate that the first, second, .. of the budgets pays for; a dash where it is too small"),
+            _ => column,
+        };
+        columns.push(column.group("error"));
+    }
+    columns.push(Column::new("failure", "failure", Format::Text));
+    let best =
+        |key: &str, heading: &str, format| Column::new(&format!("best.{key}"), heading, format);
+    let next = |key: &str, heading: &str, format| {
+        Column::new(&format!("next.{key}"), heading, format).group("the next")
+    };
+    let recommendations = vec![
+        Column::new("budget", "budget", Format::Significant(4)),
+        Column::new("unbiased", "unbiased only", Format::Text),
+        best("spec", "use", Format::Text).group("the best"),
+        best("error", "error", significant).group("the best"),
+        best("failures", "fails", significant).group("the best"),
+        best("worst", "worst", significant).group("the best"),
+        next("spec", "estimator", Format::Text),
+        next("error", "error", significant),
+    ];
     Experiment {
         title: "The laboratory".to_owned(),
         about: "Every estimator against the exact gradient, which is found by enumeration, for each \
-                family of variables and each test objective.",
-        columns: vec![
-            Column::new("exact", "exact", significant).about("the exact gradient, or its norm"),
-            Column::new("bias", "bias", significant)
-                .about("expectation of the estimate less the exact gradient"),
-            Column::new("sd", "sd", significant).about("standard deviation of one estimate"),
-            Column::new("rmse", "rmse", significant)
-                .about("root mean square error: bias and standard deviation together"),
-            Column::new("cost_f", "f", significant)
-                .group("evaluations")
-                .about("evaluations of the objective for one estimate"),
-            Column::new("cost_df", "df", significant)
-                .group("evaluations")
-                .about("backward passes through the objective for one estimate"),
-        ],
-        split_by: &["family", "objective"],
+                problem and each test objective. The recommendations come from the same numbers: the error \
+                is the geometric mean over the objectives of the root mean square error, relative to the \
+                largest gradient that a cost of the same variance can have.",
+        columns,
+        split_by: &["problem", "objective"],
+        lists: vec![("recommendations", recommendations)],
         remarks: Vec::new(),
     }
 }

@@ -65,20 +65,23 @@ pub fn render(runs: &[Recorded]) -> String {
 impl<'a> Section<'a> {
     fn new(index: usize, run: &'a Recorded) -> Self {
         let experiment = Experiment::of(run.experiment(), &run.rows);
-        let mut tables = tables(&experiment, &run.rows);
-        let mut remarks = experiment.remarks;
+        let lists = experiment.lists.iter().filter_map(|(key, columns)| {
+            let rows: Vec<Object> = objects(run.summary.get(*key)?)?;
+            Some(Table::new(Some(words(key)), columns, &rows))
+        });
+        let mut tables: Vec<Table> = lists.chain(tables(&experiment, &run.rows)).collect();
+        let mut remarks = Vec::new();
         let mut facts = Vec::new();
         for (key, value) in &run.summary {
             match value {
+                _ if experiment.lists.iter().any(|(list, _)| list == key) => {}
+                // A sentence is read, not looked up.
+                Value::String(text) if text.ends_with('.') => remarks.push(text.clone()),
                 Value::Array(values) if values.iter().all(Value::is_string) => {
                     remarks.extend(values.iter().filter_map(Value::as_str).map(str::to_owned));
                 }
                 Value::Array(values) if values.iter().all(Value::is_object) => {
-                    let rows: Vec<Object> = values
-                        .iter()
-                        .filter_map(Value::as_object)
-                        .cloned()
-                        .collect();
+                    let rows = objects(value).unwrap_or_default();
                     let caption = Some(words(key));
                     tables.push(Table::new(caption, &columns_of(&rows), &rows));
                 }
@@ -86,6 +89,7 @@ impl<'a> Section<'a> {
                 _ => facts.extend(fact(key, value)),
             }
         }
+        remarks.extend(experiment.remarks);
         Self {
             anchor: format!("run-{}", index + 1),
             title: experiment.title,
@@ -109,9 +113,15 @@ impl<'a> Section<'a> {
     }
 }
 
+/// The objects of an array, if it has nothing else.
+fn objects(value: &Value) -> Option<Vec<Object>> {
+    let values = value.as_array()?.iter();
+    values.map(|value| value.as_object().cloned()).collect()
+}
+
 fn explanation(column: &Column) -> Option<Explanation> {
     (!column.about.is_empty()).then(|| Explanation {
-        heading: match column.group {
+        heading: match column.group.as_str() {
             "difference" => format!("difference {}", column.heading),
             _ => column.heading.clone(),
         },
@@ -149,6 +159,11 @@ fn fact(key: &str, value: &Value) -> Option<Fact> {
     let value = match value {
         Value::Null => return None,
         Value::String(text) => text.clone(),
+        Value::Array(values) => {
+            let values: Option<Vec<Fact>> = values.iter().map(|value| fact("", value)).collect();
+            let values: Vec<String> = values?.into_iter().map(|fact| fact.value).collect();
+            values.join(", ")
+        }
         Value::Number(value) if value.is_f64() => {
             number::show(value.as_f64()?, Format::Significant(4))
         }

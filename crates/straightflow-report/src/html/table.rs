@@ -19,12 +19,22 @@ pub enum Format {
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// The field of this name.
+    /// The field of this name. Fields of objects and elements of arrays stand after a dot:
+    /// `runs.0.right`.
     Field(String),
     /// The first field less the second.
     Difference(&'static str, &'static str),
-    /// The first field of the second: "18 of 20".
-    Share(&'static str, &'static str),
+}
+
+/// The value of a field, see [`Source::Field`].
+fn field<'a>(row: &'a Object, path: &str) -> Option<&'a Value> {
+    let mut parts = path.split('.');
+    let first = row.get(parts.next()?)?;
+    parts.try_fold(first, |value, part| match value {
+        Value::Object(fields) => fields.get(part),
+        Value::Array(values) => values.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
 }
 
 /// A column: what it shows and how.
@@ -33,7 +43,7 @@ pub struct Column {
     pub source: Source,
     pub heading: String,
     /// Neighbouring columns of one group stand below a common heading.
-    pub group: &'static str,
+    pub group: String,
     pub format: Format,
     /// Explains the heading below the table.
     pub about: &'static str,
@@ -48,14 +58,14 @@ impl Column {
         Self {
             source,
             heading: heading.to_owned(),
-            group: "",
+            group: String::new(),
             format,
             about: "",
         }
     }
 
-    pub fn group(mut self, group: &'static str) -> Self {
-        self.group = group;
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = group.into();
         self
     }
 
@@ -66,22 +76,19 @@ impl Column {
 
     /// Whether some row has what the column needs, be it `null`.
     fn occurs(&self, rows: &[Object]) -> bool {
-        let has = |key: &str| rows.iter().any(|row| row.contains_key(key));
+        let has = |path: &str| rows.iter().any(|row| field(row, path).is_some());
         match &self.source {
-            Source::Field(key) => has(key),
-            Source::Difference(a, b) | Source::Share(a, b) => has(a) && has(b),
+            Source::Field(path) => has(path),
+            Source::Difference(a, b) => has(a) && has(b),
         }
     }
 
     fn cell(&self, row: &Object) -> String {
         let value = match &self.source {
-            Source::Field(key) => row.get(key).and_then(|value| self.show(value)),
+            Source::Field(path) => field(row, path).and_then(|value| self.show(value)),
             Source::Difference(a, b) => number_of(row, a)
                 .zip(number_of(row, b))
                 .map(|(a, b)| number::signed(a - b, self.format)),
-            Source::Share(a, b) => number_of(row, a)
-                .zip(number_of(row, b))
-                .map(|(a, b)| format!("{a} of {b}")),
         };
         value.unwrap_or_else(|| "–".to_owned())
     }
@@ -109,7 +116,7 @@ fn number_of(row: &Object, key: &str) -> Option<f64> {
 
 /// A heading over several columns.
 pub struct Group {
-    pub heading: &'static str,
+    pub heading: String,
     pub columns: usize,
 }
 
@@ -148,7 +155,7 @@ impl Table {
         let groups = columns
             .chunk_by(|a, b| a.group == b.group)
             .map(|chunk| Group {
-                heading: chunk[0].group,
+                heading: chunk[0].group.clone(),
                 columns: chunk.len(),
             });
         let text =
@@ -156,6 +163,7 @@ impl Table {
         let row = |row: &Object| {
             let label = text(row, "label")
                 .or_else(|| text(row, "id"))
+                .or_else(|| text(row, "family"))
                 .unwrap_or_default();
             Row {
                 spec: text(row, "spec").filter(|spec| *spec != label),
@@ -221,7 +229,7 @@ mod tests {
     #[test]
     fn values_are_formatted_and_missing_ones_are_dashes() {
         let rows = rows(json!([
-            {"label": "a", "mean": 5, "paper": 5.1, "right": 18, "of": 20},
+            {"label": "a", "mean": 5, "paper": 5.1, "runs": [{"right": 18}]},
             {"label": "b", "mean": -0.25, "paper": null},
         ]));
         let columns = [
@@ -231,12 +239,12 @@ mod tests {
                 "difference",
                 Format::Decimals(2),
             ),
-            Column::of(Source::Share("right", "of"), "right", Format::Text),
+            Column::new("runs.0.right", "right", Format::Text),
             Column::new("gone", "gone", Format::Text),
         ];
         let table = Table::new(None, &columns, &rows);
         assert_eq!(table.headings.len(), 3);
-        assert_eq!(table.rows[0].cells, ["5.000", "−0.10", "18 of 20"]);
+        assert_eq!(table.rows[0].cells, ["5.000", "−0.10", "18"]);
         assert_eq!(table.rows[1].cells, ["−0.250", "–", "–"]);
     }
 
@@ -253,7 +261,7 @@ mod tests {
         let groups: Vec<_> = table
             .groups
             .iter()
-            .map(|group| (group.heading, group.columns))
+            .map(|group| (group.heading.as_str(), group.columns))
             .collect();
         assert_eq!(groups, [("ours", 2), ("", 1)]);
         assert!(Table::new(None, &columns[2..], &rows).groups.is_empty());

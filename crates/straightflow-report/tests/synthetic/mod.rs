@@ -231,8 +231,9 @@ fn toy_rows() -> Vec<Value> {
         let steps = (right > 0).then_some(300 + 97 * index);
         let log_variance = (*id != "enumerate").then_some(-4.0 - 0.731 * index as f64);
         json!({
-            "id": id, "label": id, "spec": id, "right": right, "of": 20,
-            "steps_to_095": steps, "log_variance": log_variance,
+            "id": id, "label": id, "spec": id, "steps": 2000,
+            "runs": [{ "p0": 0.49, "right": right, "median_steps": steps }],
+            "variance": { "log_variance": log_variance },
         })
     };
     ESTIMATORS.iter().enumerate().map(row).collect()
@@ -241,7 +242,7 @@ fn toy_rows() -> Vec<Value> {
 /// The variance of the toy's gradients.
 pub fn dots() -> Dots {
     let dot = |(index, row): (usize, Value)| {
-        let value = row["log_variance"].as_f64();
+        let value = row["variance"]["log_variance"].as_f64();
         Dot {
             label: ESTIMATORS[index].into(),
             value: value.unwrap_or(f64::NAN),
@@ -292,9 +293,13 @@ fn lab_rows() -> Vec<Value> {
                     0.0
                 };
                 rows.push(json!({
-                    "id": id, "label": id, "spec": id, "family": family, "objective": objective,
-                    "exact": 0.896, "bias": bias, "sd": sd, "rmse": bias.hypot(sd),
-                    "cost_f": 1 + e % 4, "cost_df": u64::from(e % 3 == 0),
+                    "id": id, "label": id, "spec": id, "family": family,
+                    "problem": format!("{family}-1"), "objective": objective, "exact": [0.896],
+                    "single": {
+                        "bias": bias, "std": sd,
+                        "evaluations": 1 + e % 4, "gradients": u64::from(e % 3 == 0),
+                    },
+                    "budgets": [{ "rmse": bias.hypot(sd) }, { "rmse": bias.hypot(sd / 2.0) }],
                 }));
             }
         }
@@ -306,11 +311,11 @@ fn lab_rows() -> Vec<Value> {
 pub fn pareto() -> Pareto {
     let mut rows = lab_rows();
     rows.retain(|row| row["family"] == "poisson" && row["objective"] == "quadratic");
-    let number = |row: &Value, key: &str| row[key].as_f64().unwrap_or(f64::NAN);
+    let number = |row: &Value, key: &str| row["single"][key].as_f64().unwrap_or(f64::NAN);
     let point = |(index, row): (usize, &Value)| Candidate {
         label: ESTIMATORS[index].into(),
-        x: number(row, "cost_f") + 2.0 * number(row, "cost_df"),
-        y: number(row, "rmse"),
+        x: number(row, "evaluations") + 2.0 * number(row, "gradients"),
+        y: number(row, "bias").hypot(number(row, "std")),
         group: [0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 2, 3][index],
     };
     Pareto {

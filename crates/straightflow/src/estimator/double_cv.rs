@@ -50,9 +50,9 @@ pub struct DoubleCvConfig {
 impl Default for DoubleCvConfig {
     fn default() -> Self {
         Self {
-            alpha: -1.0,
+            alpha: 0.0,
             samples: 2,
-            tune: false,
+            tune: true,
         }
     }
 }
@@ -77,11 +77,13 @@ impl EstimatorConfig for DoubleCvConfig {
 /// * **With** $\frac1n \sum_k (\tilde f_k - \frac{1}{n-1} \sum_{j \ne k} \tilde f_j)(z_k - p) - \alpha\, p
 ///   (1-p) \nabla f(z_k)$, where $\tilde f_k = f(z_k) + \alpha \frac{1}{n-1} \sum_{j \ne k} \nabla f(z_j)
 ///   \cdot (z_k - p)$.
-/// * **Requires** values and gradients of the cost at hard samples, and at least two draws. `tune=on`
-///   has [`State`], the number $\alpha$: make it with [`init_state`](Estimator::init_state), attach it
-///   with [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean
-///   square of the gradient with everything else stopped.
-/// * **Bias**: none, whatever $\alpha$ is. With $\alpha = -1$ the variance on a linear cost is zero.
+/// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The number
+///   $\alpha$ is [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
+///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean square of
+///   the gradient with everything else stopped. It starts at `alpha`; `tune=off` leaves it there.
+/// * **Bias**: none, whatever $\alpha$ is. With $\alpha = 0$ it is REINFORCE with `loo`; with $\alpha =
+///   -1$ the variance on a linear cost is zero, and on a cost that is flat between its hard values but
+///   steep at them it is large.
 /// * **Cost**: two evaluations and one backward pass for each draw. The second evaluation is that of
 ///   the model's own gradients, because burn's tape is consumed by the first backward pass.
 /// * **Reference**: Titsias and Shi 2022 (arXiv 2111.05300, section 4), who write the case of any
@@ -93,7 +95,8 @@ impl EstimatorConfig for DoubleCvConfig {
 ///
 /// # fn main() -> Result<(), straightflow::Error> {
 /// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
-/// let gradient = DoubleCv::default().gradient(Key::new(1), &q, |z, _q| {
+/// let fixed = "double-cv:alpha=-1,tune=off".parse::<Spec>()?.build()?;
+/// let gradient = fixed.gradient(Key::new(1), &q, |z, _q| {
 ///     z.sum_dim(2).squeeze_dim(2) * 2.0
 /// })?;
 /// // Two draws are exact on a linear cost.

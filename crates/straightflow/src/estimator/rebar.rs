@@ -125,7 +125,8 @@ impl EstimatorConfig for RebarConfig {
 ///   $g^2$ over all coordinates with everything else stopped. $\eta$ and $\beta$ have exact gradients.
 ///   That of $\log \tau$ takes a directional difference that evaluates the cost up to 0.01 outside of
 ///   the cube; `every` makes it rarer, by the step of [`at_step`](Estimator::at_step).
-/// * **Bias**: none, whatever the state is.
+/// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples. A cost
+///   with jumps there (a step, a rounding) has no gradient that would correct its own score.
 /// * **Cost**: two evaluations and one backward pass for each draw, and twice two where the
 ///   temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it, the
 ///   estimate takes three and two.)

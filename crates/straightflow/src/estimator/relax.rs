@@ -117,7 +117,7 @@ impl EstimatorConfig for RelaxConfig {
 ///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean of
 ///   $g^2$ over all coordinates with everything else stopped. The gradient of the network's weights is
 ///   exact: $\nabla c$ is written as a forward expression.
-/// * **Bias**: none, whatever the state is.
+/// * **Bias**: none, whatever the state is (`sum`: if the cost is continuous between the hard samples).
 /// * **Cost**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).
 /// * **Reference**: Grathwohl et al. 2018 (arXiv 1711.00123, section 3.2); `sum` is the control
 ///   variate of its VAE experiments. The network has one layer of tanh units.

@@ -220,7 +220,7 @@ fn save_load_and_continue_is_bit_equal() {
         "reinforce:baseline=learned,hidden=8,samples=2",
         "reinforce:baseline=moving-average,samples=2",
         "muprop:baseline=learned,coefficients=learned,hidden=8",
-        "double-cv:tune=on",
+        "double-cv",
         "rebar:baseline=learned,hidden=8",
         "relax:hidden=8",
         "relax:control=sum,hidden=8",

@@ -134,8 +134,8 @@ fn what_is_learned_is_the_mean_square_of_the_gradient() {
         ("rebar:baseline=learned,hidden=3", both, Some(14)),
         ("relax:hidden=3", both, None),
         ("relax:hidden=3,control=sum", both, Some(1)),
-        ("double-cv:tune=on", &both[..1], None),
-        ("double-cv:tune=on,samples=4", &both[..1], None),
+        ("double-cv", &both[..1], None),
+        ("double-cv:samples=4", &both[..1], None),
     ] {
         for family in families {
             let (estimator, law) = (build(spec), law(*family));
@@ -384,7 +384,7 @@ fn tuning_does_not_touch_the_model() {
     let law = law(Family::Bernoulli);
     for (tuned, fixed) in [
         ("rebar", "rebar:tune=none,eta=1.07,temperature=TAU"),
-        ("double-cv:tune=on", "double-cv:alpha=-0.93"),
+        ("double-cv:alpha=-1", "double-cv:alpha=-0.93,tune=off"),
         ("muprop:coefficients=learned", "muprop"),
     ] {
         let tau = (0.5_f64.ln() + 0.07).exp().to_string();
@@ -447,7 +447,10 @@ fn linear_costs_have_no_variance() {
         Family::Binomial { trials: 4 },
         Family::NegativeBinomial { dispersion: 2.5 },
     ];
-    for (spec, families) in [("muprop", &families[..]), ("double-cv", &families[..1])] {
+    for (spec, families) in [
+        ("muprop", &families[..]),
+        ("double-cv:alpha=-1,tune=off", &families[..1]),
+    ] {
         for family in families {
             let (estimator, law) = (build(spec), law(*family));
             let [_, d, k] = law.dims();
