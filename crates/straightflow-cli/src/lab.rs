@@ -75,9 +75,9 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
     let lab = Lab::new(arguments.config()).map_err(bad_input)?;
-    let mut record = Record::open(arguments.out.as_deref(), "lab", lab.config())?;
+    let mut record = Record::open(arguments.out.as_deref(), "lab", command, lab.config())?;
     let rows: Vec<Vec<Row>> = record.units(lab.units(), |unit| Ok(lab.unit(unit)?))?;
     let mut summary = lab.summary(rows.concat());
     record.finish(&summary, &plots::draw(&summary), lab.units())?;

@@ -4,6 +4,8 @@ mod lab;
 mod list;
 mod poisson;
 mod record;
+mod report;
+mod reproduce;
 mod toy;
 mod ui;
 
@@ -38,6 +40,14 @@ enum Command {
     /// The paper's Table 1: a generator Pois(rate) against a discriminator, and control rows.
     #[command(after_help = poisson::EXAMPLES)]
     Poisson(poisson::Arguments),
+    /// Run directories into one self-contained page: tables, plots, the paper's numbers.
+    #[command(after_help = "Examples:
+  straightflow report out/poisson
+  straightflow report out/poisson out/toy out/lab --out report.html")]
+    Report(report::Arguments),
+    /// Every experiment, and one page of all: tables beside the paper's numbers, learning curves.
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(reproduce::Arguments),
     /// A completion script for a shell.
     #[command(after_help = "Examples:
   straightflow completions bash > ~/.local/share/bash-completion/completions/straightflow
@@ -51,13 +61,10 @@ enum Command {
 fn main() -> ExitCode {
     // clap itself exits with 2 for bad arguments and with 0 for help.
     let cli = Cli::parse();
-    let result = match cli.command {
-        Command::List(arguments) => list::run(&arguments, &mut io::stdout().lock()),
-        Command::Toy(arguments) => toy::run(&arguments, &mut io::stdout().lock()),
-        Command::Lab(arguments) => lab::run(&arguments, &mut io::stdout().lock()),
-        Command::Poisson(arguments) => poisson::run(&arguments, &mut io::stdout().lock()),
-        Command::Completions { shell } => completions(shell, &mut io::stdout().lock()),
-    };
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let result = dispatch(cli.command, &words, &mut io::stdout().lock());
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -66,6 +73,25 @@ fn main() -> ExitCode {
             ExitCode::from(ui::exit_code(&error))
         }
     }
+}
+
+fn dispatch(command: Command, words: &[String], mut out: &mut dyn Write) -> anyhow::Result<()> {
+    let out = &mut out;
+    let line = ui::command_line(words);
+    match command {
+        Command::List(arguments) => list::run(&arguments, out),
+        Command::Toy(arguments) => toy::run(&arguments, line, out),
+        Command::Lab(arguments) => lab::run(&arguments, line, out),
+        Command::Poisson(arguments) => poisson::run(&arguments, line, out),
+        Command::Report(arguments) => report::run(&arguments, out),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, *out, execute),
+        Command::Completions { shell } => completions(shell, out),
+    }
+}
+
+/// Runs a command line in this process.
+fn execute(words: &[String], out: &mut dyn Write) -> anyhow::Result<()> {
+    dispatch(Cli::try_parse_from(words)?.command, words, out)
 }
 
 fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<()> {

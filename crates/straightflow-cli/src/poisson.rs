@@ -9,10 +9,10 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use straightflow_experiments::poisson::{
-    Cell, Config, FLOOR, GameError, GameObjective, Parametrisation, Settings, Summary, SummaryRow,
-    Watcher, run as play,
+    Cell, Config, FLOOR, GameObjective, Parametrisation, Settings, Summary, SummaryRow, Watcher,
+    run as play,
 };
-use straightflow_report::{RecordError, Run};
+use straightflow_report::Run;
 
 use crate::ui::{Progress, Timing, bad_input, cores};
 
@@ -144,7 +144,7 @@ impl Arguments {
             seeds: self.seeds,
             seed: self.seed,
         };
-        settings.config().map_err(bad_input)
+        Ok(settings.config()?)
     }
 }
 
@@ -158,15 +158,14 @@ fn read_config(path: &Path) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
     let start = Instant::now();
     let config = arguments.config()?;
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
     let directory = arguments.out.as_deref();
-    let record = directory.map(|path| Run::open(path, &config)).transpose();
-    let mut record = record.map_err(sort_record)?;
+    let mut record = directory.map(|path| Run::open(path, &config)).transpose()?;
     let recorded: Vec<Cell> = match &record {
-        Some(record) => record.metrics().map_err(sort_record)?,
+        Some(record) => record.metrics()?,
         None => Vec::new(),
     };
     let mut screen = Screen {
@@ -190,7 +189,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
         }
         if played > 0 {
             let share = played as f64 / cells.len() as f64;
-            record.write_json("timing.json", &Timing::since(start, share, jobs))?;
+            record.write_json("timing.json", &Timing::since(start, share, jobs, command))?;
         }
     }
     if arguments.json {
@@ -218,7 +217,7 @@ struct Screen<'a> {
 }
 
 impl Watcher for Screen<'_> {
-    type Error = Failure;
+    type Error = anyhow::Error;
 
     fn progress(&mut self, share: f64) {
         match std::mem::take(&mut self.resumed) {
@@ -231,39 +230,12 @@ impl Watcher for Screen<'_> {
         self.progress.set(share);
     }
 
-    fn complete(&mut self, cell: &Cell) -> Result<(), Failure> {
+    fn complete(&mut self, cell: &Cell) -> anyhow::Result<()> {
         self.played += 1;
-        match &mut self.record {
-            Some(record) => record
-                .append(cell)
-                .map_err(|error| Failure(sort_record(error))),
-            None => Ok(()),
+        if let Some(record) = &mut self.record {
+            record.append(cell)?;
         }
-    }
-}
-
-/// An error with its exit code.
-struct Failure(anyhow::Error);
-
-impl From<GameError> for Failure {
-    fn from(error: GameError) -> Self {
-        Self(match error.is_bad_input() {
-            true => bad_input(error),
-            false => error.into(),
-        })
-    }
-}
-
-impl From<Failure> for anyhow::Error {
-    fn from(failure: Failure) -> Self {
-        failure.0
-    }
-}
-
-fn sort_record(error: RecordError) -> anyhow::Error {
-    match error.is_bad_input() {
-        true => bad_input(error),
-        false => error.into(),
+        Ok(())
     }
 }
 

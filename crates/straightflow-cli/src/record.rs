@@ -21,6 +21,7 @@ struct Recorded<'a, C> {
 /// A run in a directory, or one that is not recorded.
 pub struct Record {
     experiment: &'static str,
+    command: String,
     run: Option<Run>,
     start: Instant,
     /// The units that this process did.
@@ -32,6 +33,7 @@ impl Record {
     pub fn open<C: Serialize>(
         out: Option<&Path>,
         experiment: &'static str,
+        command: String,
         config: &C,
     ) -> anyhow::Result<Self> {
         let recorded = Recorded {
@@ -42,6 +44,7 @@ impl Record {
         let run = out.map(|path| Run::open(path, &recorded).map_err(sort));
         Ok(Self {
             experiment,
+            command,
             run: run.transpose()?,
             start: Instant::now(),
             worked: 0,
@@ -89,7 +92,10 @@ impl Record {
         }
         if self.worked > 0 {
             let share = self.worked as f64 / units as f64;
-            run.write_json("timing.json", &Timing::since(self.start, share, cores()))?;
+            run.write_json(
+                "timing.json",
+                &Timing::since(self.start, share, cores(), self.command.clone()),
+            )?;
         }
         Ok(())
     }

@@ -158,9 +158,9 @@ fn plots(summary: &Summary) -> Vec<(String, String)> {
     p0.enumerate().map(plot).collect()
 }
 
-pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
     let toy = Toy::new(arguments.config()).map_err(bad_input)?;
-    let mut record = Record::open(arguments.out.as_deref(), "toy", toy.config())?;
+    let mut record = Record::open(arguments.out.as_deref(), "toy", command, toy.config())?;
     let count = toy.config().estimators.len();
     let rows = record.units(count, |index| Ok(toy.row(index)?))?;
     let summary = toy.summary(rows);

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use straightflow_experiments::poisson::GameError;
+use straightflow_report::RecordError;
+use straightflow_report::html::ReportError;
 
-/// An error that is the user's to mend, with exit code 2; all others have 1.
+/// An error that is the user's to mend and has no type that says so.
 #[derive(Debug)]
 pub struct BadInput(anyhow::Error);
 
@@ -24,9 +27,16 @@ pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
     BadInput(error.into()).into()
 }
 
-/// The exit code of an error.
+/// The exit code of an error: 2 if what was asked for is the mistake, 1 if it is what happened on
+/// the way.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    if error.is::<BadInput>() { 2 } else { 1 }
+    let record = error.downcast_ref::<RecordError>();
+    let game = error.downcast_ref::<GameError>();
+    let bad_input = error.is::<BadInput>()
+        || error.is::<ReportError>()
+        || record.is_some_and(RecordError::is_bad_input)
+        || game.is_some_and(GameError::is_bad_input);
+    if bad_input { 2 } else { 1 }
 }
 
 /// Progress on stderr: a bar with the time that is left on a terminal, a line for each tenth
@@ -98,9 +108,31 @@ impl Progress {
     }
 }
 
+/// A command line as it is to be repeated: by the name of the program, and without the options that
+/// say where results go and how many threads work on them.
+pub fn command_line(words: &[String]) -> String {
+    const ASIDE: [(&str, bool); 3] = [("--out", true), ("--jobs", true), ("--json", false)];
+    let mut line = "straightflow".to_owned();
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let name = word.split('=').next().unwrap_or(word);
+        if let Some((_, takes_value)) = ASIDE.iter().find(|(aside, _)| *aside == name) {
+            if *takes_value && name == word {
+                words.next();
+            }
+            continue;
+        }
+        line.push(' ');
+        line += word;
+    }
+    line
+}
+
 /// What a run notes about its time and machine, beside the results.
 #[derive(Serialize)]
 pub struct Timing {
+    /// The command line, without the options that do not change results.
+    command: String,
     /// When the run ended.
     date: String,
     /// The seconds that this process worked on it.
@@ -116,8 +148,9 @@ pub struct Timing {
 
 impl Timing {
     /// The notes of work that began at `start`.
-    pub fn since(start: Instant, share: f64, jobs: usize) -> Self {
+    pub fn since(start: Instant, share: f64, jobs: usize, command: String) -> Self {
         Self {
+            command,
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
             share,
@@ -144,6 +177,13 @@ fn cpu() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_line_is_what_repeats_the_results() {
+        let words = "target/release/straightflow poisson --out runs/a --seeds 5 --jobs=2 --json";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(command_line(&words), "straightflow poisson --seeds 5");
+    }
 
     #[test]
     fn bad_input_keeps_its_causes_in_one_sentence() {

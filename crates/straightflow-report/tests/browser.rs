@@ -1,8 +1,9 @@
 //! A report in a real browser: run with `cargo test --release -p straightflow-report --test browser --
 //! --ignored`. It needs Chromium, named by the environment variable `CHROMIUM` or found as `chromium`.
 //!
-//! The report is one of made-up runs, or the file that `STRAIGHTFLOW_REPORT` names. Screenshots go to
-//! `target/report-screenshots` or to the directory that `STRAIGHTFLOW_SCREENSHOTS` names; look at them.
+//! The report is one of made-up runs, or the file that `STRAIGHTFLOW_REPORT` names. Screenshots and
+//! the page of made-up runs go to `target/report-screenshots`, or to the directory that
+//! `STRAIGHTFLOW_SCREENSHOTS` names; look at them.
 
 mod chromium;
 mod synthetic;
@@ -32,7 +33,8 @@ fn the_report_is_right_on_screens_and_in_print() {
         None => {
             let runs = synthetic::runs(parent.path());
             let page = html::render(&runs).expect("a page");
-            let path = parent.path().join("report.html");
+            let path = fs::canonicalize(screenshots()).expect("a path");
+            let path = path.join("report.html");
             html::write(&path, &page).expect("written");
             path
         }

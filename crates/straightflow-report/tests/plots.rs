@@ -171,7 +171,8 @@ fn lines_differ_in_dashes_and_carry_their_names() {
         .filter(|class| class.starts_with("line "))
         .filter_map(|class| class.split(' ').find(|class| class.starts_with('d')))
         .collect();
-    assert_eq!(dashes.len(), plot.lines.len());
+    // Each line, and a piece of it before its name.
+    assert_eq!(dashes.len(), 2 * plot.lines.len());
     dashes.sort_unstable();
     dashes.dedup();
     assert_eq!(dashes.len(), plot.lines.len());

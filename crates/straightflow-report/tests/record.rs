@@ -221,6 +221,19 @@ fn a_place_that_cannot_be_written_is_refused() {
 }
 
 #[test]
+fn a_directory_in_the_place_of_a_file_is_refused() {
+    for name in ["config.toml", "metrics.jsonl"] {
+        let (_parent, path) = directory();
+        recorded(&path);
+        fs::remove_file(path.join(name)).expect("removed");
+        fs::create_dir(path.join(name)).expect("a directory in the way");
+        let error = Run::open(&path, &CONFIG).expect_err(name);
+        assert!(error.is_bad_input(), "{error}");
+        assert!(sentence(&error).contains(name), "{error}");
+    }
+}
+
+#[test]
 fn a_run_is_open_once() {
     let (_parent, path) = directory();
     let first = Run::open(&path, &CONFIG).expect("a new run");

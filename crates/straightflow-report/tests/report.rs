@@ -40,7 +40,7 @@ fn the_page_has_every_run_with_its_command_numbers_and_plots() {
     for title in ["The Poisson game", "The one-bit toy", "The laboratory"] {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
-    assert!(page.contains("straightflow poisson --seeds 20 --epochs 120 --out out/poisson"));
+    assert!(page.contains("straightflow poisson --seeds 20 --epochs 120"));
     assert_eq!(page.matches("<figure>").count(), 5);
     assert_eq!(page.matches("<svg").count(), 5);
     assert_eq!(
@@ -136,6 +136,8 @@ fn directories_that_are_no_finished_runs_are_refused() {
         refused(parent.path()),
         ReportError::NotARun { .. }
     ));
+    let file = runs[0].join("config.toml");
+    assert!(matches!(refused(&file), ReportError::NotARun { .. }));
     fs::remove_file(runs[0].join("summary.json")).expect("removed");
     assert!(matches!(refused(&runs[0]), ReportError::Unfinished { path } if path == runs[0]));
     let none: [&Path; 0] = [];

@@ -148,9 +148,11 @@ impl Summary {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// How many times the oscillation of one row is that of another.
+    /// How many times the oscillation of one row is that of another; `None` if a row is missing or
+    /// the other one does not oscillate.
     pub fn ratio(&self, id: &str, other: &str) -> Option<f64> {
-        Some(self.row(id)?.time_std / self.row(other)?.time_std)
+        let ratio = self.row(id)?.time_std / self.row(other)?.time_std;
+        ratio.is_finite().then_some(ratio)
     }
 
     fn find(&self) -> String {
@@ -185,7 +187,8 @@ impl Summary {
             self.ratio(plain, paper),
             self.ratio("matched:straight-through", paper),
         ) else {
-            return "The rows that would separate step size from estimator were not all run."
+            return "The rows that tell the size of a step from the quality of an estimator were not \
+                    all run, or do not oscillate."
                 .into();
         };
         let mut text = format!(

@@ -72,11 +72,11 @@ pub enum ReportError {
         path: PathBuf,
     },
     /// The report cannot be written.
-    #[error("{} cannot be written; choose another file", path.display())]
+    #[error("{} cannot be written ({reason}); choose another file", path.display())]
     Write {
         /// The file.
         path: PathBuf,
         /// The operating system's reason.
-        source: io::Error,
+        reason: io::Error,
     },
 }

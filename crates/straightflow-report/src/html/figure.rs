@@ -33,7 +33,7 @@ impl Figure {
                 reason: "it is not an SVG file".to_owned(),
             });
         }
-        if let Some(node) = document.descendants().find(|node| !is_inert(node)) {
+        if let Some(node) = document.descendants().find(runs_or_loads) {
             return Err(ReportError::Broken {
                 path: path.to_owned(),
                 line: document.text_pos_at(node.range().start).row as usize,
@@ -69,15 +69,8 @@ fn without_our_style(text: &str, root: &Node<'_, '_>) -> String {
     }
 }
 
-fn is_inert(node: &Node<'_, '_>) -> bool {
-    let loads = |text: &str| {
-        let links = text.split("url(").skip(1);
-        text.contains("@import")
-            || links
-                .into_iter()
-                .any(|link| !link.trim_start_matches(['"', '\'', ' ']).starts_with('#'))
-    };
-    let active = [
+fn runs_or_loads(node: &Node<'_, '_>) -> bool {
+    const ACTIVE: [&str; 6] = [
         "script",
         "foreignObject",
         "image",
@@ -85,14 +78,21 @@ fn is_inert(node: &Node<'_, '_>) -> bool {
         "animate",
         "set",
     ];
-    let style = node.tag_name().name() == "style";
-    !active.contains(&node.tag_name().name())
-        && !(style && node.text().is_some_and(loads))
-        && node.attributes().all(|attribute| {
-            !attribute.name().starts_with("on")
-                && (attribute.name() != "href" || attribute.value().starts_with('#'))
-                && !loads(attribute.value())
-        })
+    let name = node.tag_name().name();
+    let style = name == "style" && node.text().is_some_and(loads);
+    let mut attributes = node.attributes();
+    let attribute = attributes.any(|attribute| {
+        let outward = attribute.name() == "href" && !attribute.value().starts_with('#');
+        attribute.name().starts_with("on") || outward || loads(attribute.value())
+    });
+    ACTIVE.contains(&name) || style || attribute
+}
+
+/// Whether a style names something outside of the file.
+fn loads(style: &str) -> bool {
+    let mut links = style.split("url(").skip(1);
+    let outward = |link: &str| !link.trim_start_matches(['"', '\'', ' ']).starts_with('#');
+    style.contains("@import") || links.any(outward)
 }
 
 #[cfg(test)]

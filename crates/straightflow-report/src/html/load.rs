@@ -74,9 +74,10 @@ impl Recorded {
         summary.or(config).unwrap_or("unnamed experiment")
     }
 
-    /// The command line that made it, if the configuration says.
+    /// The command line that made it, if it is recorded. It stands beside the times, because the same
+    /// configuration can be asked for in several ways.
     pub fn command(&self) -> Option<&str> {
-        self.config.get("command").and_then(toml::Value::as_str)
+        self.timing.get("command").and_then(Value::as_str)
     }
 }
 
@@ -84,7 +85,9 @@ impl Recorded {
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(source) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&source.kind()) => {
+            Ok(None)
+        }
         Err(source) => Err(ReportError::Read {
             path: path.to_owned(),
             source,

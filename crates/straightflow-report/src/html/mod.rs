@@ -55,9 +55,9 @@ pub fn render<P: AsRef<Path>>(directories: &[P]) -> Result<String, ReportError> 
 /// # Errors
 /// There is another file in its place, or it cannot be written.
 pub fn write(path: &Path, page: &str) -> Result<(), ReportError> {
-    let failed = |source| ReportError::Write {
+    let failed = |reason| ReportError::Write {
         path: path.to_owned(),
-        source,
+        reason,
     };
     match fs::read(path) {
         Ok(old) if !is_report(&old) => {

@@ -101,6 +101,7 @@ impl<'a> Section<'a> {
             timing: run
                 .timing
                 .iter()
+                .filter(|(key, _)| *key != "command")
                 .filter_map(|(key, value)| fact(key, value))
                 .collect(),
             figures: &run.figures,

@@ -114,7 +114,7 @@ fn draw(plot: &Curves, marks: bool) -> String {
             }
         }
     }
-    name(&mut svg, &frame, &plot.lines);
+    name(&mut svg, &frame, &plot.lines, marks);
     frame::document(HEIGHT, &plot.title, &plot.caption, svg)
 }
 
@@ -123,7 +123,10 @@ const LABEL: f64 = 13.5;
 /// Longer labels are broken into lines.
 const LABEL_WIDTH: f64 = 140.0;
 /// From the end of the lines to the labels, with leaders in between.
-const LEADER: f64 = 22.0;
+const LEADER: f64 = 16.0;
+/// A piece of each line stands before its label: where lines end in one place, leaders alone do not
+/// tell which is which.
+const PIECE: f64 = 24.0;
 
 fn fit(plot: &Curves, top: f64, marks: bool) -> Frame {
     let points = plot.lines.iter().flat_map(|line| &line.points);
@@ -142,7 +145,7 @@ fn fit(plot: &Curves, top: f64, marks: bool) -> Frame {
     let room = if marks { 6.0 } else { 0.0 };
     Frame {
         left: Frame::left_for(&y) + room,
-        right: WIDTH - widest - LEADER - 6.0,
+        right: WIDTH - widest - LEADER - PIECE - 11.0,
         top,
         bottom: HEIGHT - 46.0,
         x,
@@ -204,14 +207,13 @@ fn refer(svg: &mut Svg, frame: &Frame, reference: &Reference) {
 }
 
 /// The labels at the ends of the lines, moved apart, with leaders.
-fn name(svg: &mut Svg, frame: &Frame, lines: &[Line]) {
+fn name(svg: &mut Svg, frame: &Frame, lines: &[Line], marks: bool) {
     let end = |line: &Line| line.points.iter().rev().find_map(|point| frame.at(*point));
     let named: Vec<_> = lines
         .iter()
         .enumerate()
         .filter_map(|(series, line)| {
-            let text = wrap(&line.label, LABEL, LABEL_WIDTH);
-            Some((series % theme::SERIES, end(line)?, text))
+            Some((series, end(line)?, wrap(&line.label, LABEL, LABEL_WIDTH)))
         })
         .collect();
     let height = |text: &[String]| LINE * text.len() as f64 + 2.0;
@@ -221,13 +223,23 @@ fn name(svg: &mut Svg, frame: &Frame, lines: &[Line]) {
         .collect();
     let middles = spread(&wishes, frame.top - 12.0, HEIGHT - 8.0);
     let start = frame.right + LEADER;
-    for ((colour, end, text), middle) in named.into_iter().zip(middles) {
-        let bend = (frame.right + 7.0, end.1);
-        let leader = vec![(end.0 + 3.0, end.1), bend, (start - 3.0, middle)];
+    for ((series, end, text), middle) in named.into_iter().zip(middles) {
+        let colour = series % theme::SERIES;
+        let first = middle - LINE * (text.len() as f64 - 1.0) / 2.0;
+        let leader = vec![
+            (end.0 + 3.0, end.1),
+            (frame.right + 6.0, end.1),
+            (start - 2.0, first),
+        ];
         svg.polyline(&format!("leader s{colour}"), &[leader]);
-        let first = middle - LINE * (text.len() as f64 - 1.0) / 2.0 + 4.5;
+        let piece = vec![(start, first), (start + PIECE, first)];
+        svg.polyline(&format!("line s{colour} d{colour}"), &[piece]);
+        if marks {
+            let at = (start + PIECE / 2.0, first);
+            svg.mark(&format!("mark f{colour}"), series, at, None);
+        }
         for (index, line) in text.iter().enumerate() {
-            let at = (start, first + LINE * index as f64);
+            let at = (start + PIECE + 5.0, first + 4.5 + LINE * index as f64);
             svg.text(&format!("f{colour}"), at, Anchor::Start, line);
         }
     }

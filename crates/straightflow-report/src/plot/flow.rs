@@ -1,6 +1,6 @@
 //! One step of the projected flow: samples, moved samples, the projected law.
 
-use super::frame::{self, Frame, WIDTH};
+use super::frame::{self, Frame, LINE, WIDTH};
 use super::scale::{Axis, Scale};
 use super::svg::{Anchor, Svg};
 
@@ -26,7 +26,7 @@ pub struct Flow {
 
 const PANEL: f64 = 92.0;
 /// Between the panels; lines from the samples to where they are moved cross the first gap.
-const GAP: f64 = 46.0;
+const GAP: f64 = 34.0;
 /// Probabilities below this are not worth a place on the axis.
 const NEGLIGIBLE: f64 = 1e-3;
 
@@ -54,25 +54,28 @@ impl Flow {
         };
 
         let first = panel(0, &[&samples]);
-        first.y_axis(&mut svg, "samples: share of each value");
+        first.y_axis(&mut svg, "share of the samples, probability");
         bars(&mut svg, &first, &samples, 0.36, "bar s0 f0");
         first.x_axis(&mut svg, "", false);
         mean(&mut svg, &first, average(&self.samples));
+        name(&mut svg, &first, &["samples"]);
 
         let second = panel(1, &[&moved]);
         self.moves(&mut svg, &first, &second);
-        second.y_axis(&mut svg, "moved samples: share of each quarter");
+        second.y_axis(&mut svg, "");
         bars(&mut svg, &second, &moved, 0.5 / BINS, "bar s1 f1");
         self.rug(&mut svg, &second);
         second.x_axis(&mut svg, "", false);
         mean(&mut svg, &second, average(&self.moved));
+        name(&mut svg, &second, &["moved samples", "in bins of ¼"]);
 
         let third = panel(2, &[&self.law, &self.projected]);
-        third.y_axis(&mut svg, "projected law (bars), law before (outlines)");
+        third.y_axis(&mut svg, "");
         bars(&mut svg, &third, &self.projected, 0.36, "bar s2 f2");
         bars(&mut svg, &third, &self.law, 0.36, "outline axis");
         third.x_axis(&mut svg, &self.x_label, true);
         mean(&mut svg, &third, expectation(&self.projected));
+        name(&mut svg, &third, &["projected law", "outlines: before"]);
 
         frame::document(third.bottom + 46.0, &self.title, &self.caption, svg)
     }
@@ -160,6 +163,19 @@ fn average(values: &[f64]) -> f64 {
 fn expectation(masses: &[(f64, f64)]) -> f64 {
     let total: f64 = masses.iter().map(|(_, p)| p).sum();
     masses.iter().map(|(x, p)| x * p).sum::<f64>() / total
+}
+
+/// What a panel shows, in its upper right corner: there the laws of counts have thin tails.
+fn name(svg: &mut Svg, frame: &Frame, lines: &[&str]) {
+    for (index, line) in lines.iter().enumerate() {
+        let class = if index == 0 {
+            "halo"
+        } else {
+            "muted small halo"
+        };
+        let y = frame.top + 9.0 + LINE * index as f64;
+        svg.text(class, (frame.right, y), Anchor::End, line);
+    }
 }
 
 fn mean(svg: &mut Svg, frame: &Frame, value: f64) {

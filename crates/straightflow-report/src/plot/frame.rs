@@ -64,8 +64,7 @@ impl Frame {
                 &tick.label,
             );
         }
-        let start = self.left.min(8.0);
-        svg.text("muted halo", (start, self.top - 10.0), Anchor::Start, label);
+        svg.text("muted", (8.0, self.top - 10.0), Anchor::Start, label);
     }
 
     pub fn x_axis(&self, svg: &mut Svg, label: &str, labelled: bool) {

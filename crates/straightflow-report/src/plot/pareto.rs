@@ -131,8 +131,15 @@ impl Pareto {
             if (nearest.0 - at.0).hypot(nearest.1 - at.1) > 9.0 {
                 svg.line("leader axis", at, nearest);
             }
-            let baseline = (label.left, label.bottom - 4.0);
-            svg.text("small halo", baseline, Anchor::Start, &point.label);
+            // The width is an estimate, so the side at the point is the one that is held.
+            let (x, anchor) = if label.right < at.0 {
+                (label.right, Anchor::End)
+            } else if label.left > at.0 {
+                (label.left, Anchor::Start)
+            } else {
+                ((label.left + label.right) / 2.0, Anchor::Middle)
+            };
+            svg.text("small halo", (x, label.bottom - 4.0), anchor, &point.label);
             taken.push(label);
         }
     }

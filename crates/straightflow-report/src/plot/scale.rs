@@ -87,12 +87,12 @@ impl Scale {
         let place = match self.kind {
             Axis::Linear => (value - self.low) / (self.high - self.low),
             Axis::Log if value == 0.0 && self.zero => 0.25 * ZERO,
-            Axis::Log if value <= 0.0 => return None,
             Axis::Log => {
                 let share = (value / self.low).ln() / (self.high / self.low).ln();
                 start + (1.0 - start) * share
             }
         };
+        // Logarithms of what is not above zero are not finite.
         place.is_finite().then_some(place)
     }
 

@@ -36,10 +36,20 @@ fn filled(
     // By default only the user can read a temporary file; what it becomes follows the umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(directory(path))?;
+    let file = builder.tempfile_in(directory(path));
+    let mut file = file.map_err(without_temporary_name)?;
     fill(file.as_file_mut())?;
     file.as_file().sync_all()?;
     Ok(file)
+}
+
+/// The operating system's reason alone: the name of a file that nobody asked for would only confuse.
+fn without_temporary_name(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    match text.split_once(" at path ") {
+        Some((reason, _)) => io::Error::new(error.kind(), reason),
+        None => error,
+    }
 }
 
 fn directory(path: &Path) -> &Path {
@@ -79,6 +89,15 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_to_string(&path).expect("the old file"), "old");
         assert_eq!(fs::read_dir(&directory).expect("entries").count(), 1);
+    }
+
+    #[test]
+    fn errors_do_not_name_the_temporary_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("missing").join("file");
+        let error = create(&path, "text").expect_err("no such directory");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(!error.to_string().contains(PREFIX), "{error}");
     }
 
     #[test]

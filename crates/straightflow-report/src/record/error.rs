@@ -17,12 +17,15 @@ pub enum RecordError {
         source: toml::ser::Error,
     },
     /// The directory cannot be made, or not be written to.
-    #[error("{} cannot be used for a run; choose a directory that can be written", path.display())]
+    #[error(
+        "{} cannot be used for a run ({reason}); choose a directory that can be written",
+        path.display()
+    )]
     Unwritable {
         /// The directory, or the file in it, that refused.
         path: PathBuf,
         /// The operating system's reason.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The directory belongs to a run with another configuration.
     #[error(
@@ -108,12 +111,11 @@ impl RecordError {
             | Self::AnotherRun { .. }
             | Self::NotARun { .. }
             | Self::Busy { .. }
-            | Self::Corrupt { .. } => true,
-            Self::Config { .. }
-            | Self::Name { .. }
-            | Self::Json { .. }
-            | Self::Read { .. }
-            | Self::Write { .. } => false,
+            | Self::Corrupt { .. }
+            | Self::Read { .. } => true,
+            Self::Config { .. } | Self::Name { .. } | Self::Json { .. } | Self::Write { .. } => {
+                false
+            }
         }
     }
 }

@@ -84,9 +84,9 @@ impl Run {
         }
 
         let file = path.join(METRICS);
-        let unwritable = |source| RecordError::Unwritable {
+        let unwritable = |reason| RecordError::Unwritable {
             path: file.clone(),
-            source,
+            reason,
         };
         let metrics = OpenOptions::new()
             .create(true)
@@ -228,9 +228,9 @@ pub(crate) fn parse_lines<T: DeserializeOwned>(
 /// Whether the directory is there and holds the run with this configuration; false means that it is
 /// free.
 fn holds_same_run(path: &Path, text: &str) -> Result<bool, RecordError> {
-    let unwritable = |source| RecordError::Unwritable {
+    let unwritable = |reason| RecordError::Unwritable {
         path: path.to_owned(),
-        source,
+        reason,
     };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -275,9 +275,9 @@ fn same_config(path: &Path, text: &str) -> Result<bool, RecordError> {
 }
 
 fn create(path: &Path, text: &str) -> Result<(), RecordError> {
-    let unwritable = |source| RecordError::Unwritable {
+    let unwritable = |reason| RecordError::Unwritable {
         path: path.to_owned(),
-        source,
+        reason,
     };
     fs::create_dir_all(path).map_err(unwritable)?;
     match atomic::create(&path.join(CONFIG), text) {

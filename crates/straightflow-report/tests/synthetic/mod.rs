@@ -22,7 +22,10 @@ fn wobble(a: usize, b: usize) -> f64 {
     2.0 * (x - x.floor()) - 1.0
 }
 
-const POISSON: [(&str, &str, f64, f64, Option<(f64, f64)>); 8] = [
+/// Label, specification, mean and spread of a row, and the paper's two.
+type Row = (&'static str, &'static str, f64, f64, Option<(f64, f64)>);
+
+const POISSON: [Row; 8] = [
     (
         "pWGF",
         "pwgf:preset=paper",
@@ -69,7 +72,6 @@ pub fn poisson(parent: &Path) -> PathBuf {
     let config = json!({
         "experiment": "poisson",
         "version": "0.1.0",
-        "command": "straightflow poisson --seeds 20 --epochs 120 --out out/poisson",
         "seeds": 20, "epochs": 120, "rate": 5.0, "learning_rate": 2.5, "samples": 200,
     });
     let mut run = Run::open(&path, &config).expect("a run");
@@ -91,6 +93,7 @@ pub fn poisson(parent: &Path) -> PathBuf {
     let summary = json!({ "experiment": "poisson", "seeds": 20, "rows": rows });
     run.write_json("summary.json", &summary).expect("written");
     let timing = json!({
+        "command": "straightflow poisson --seeds 20 --epochs 120",
         "wall_seconds": 83.2, "cpu": "a processor", "threads": 2, "rustc": "1.95.0",
         "date": "2026-11-15",
     });
@@ -105,7 +108,7 @@ pub fn poisson(parent: &Path) -> PathBuf {
 
 /// Learning curves of five methods.
 pub fn curves() -> Curves {
-    let line = |(index, row): (usize, &(&str, &str, f64, f64, Option<(f64, f64)>))| {
+    let line = |(index, row): (usize, &Row)| {
         let (label, _, mean, spread, _) = row;
         let pace = [0.08, 0.3, 0.27, 0.25, 0.3, 0.1, 0.28, 0.05][index];
         let points: Vec<(f64, f64)> = (0..=120)
@@ -261,7 +264,7 @@ pub fn toy(parent: &Path) -> PathBuf {
     let path = parent.join("toy");
     let config = json!({
         "experiment": "toy", "version": "0.1.0",
-        "command": "straightflow toy --seeds 20 --steps 2000 --out out/toy", "seeds": 20,
+        "seeds": 20,
     });
     let run = Run::open(&path, &config).expect("a run");
     let summary = json!({ "experiment": "toy", "target": 0.49, "rows": toy_rows() });
@@ -331,7 +334,6 @@ pub fn lab(parent: &Path) -> PathBuf {
     let path = parent.join("lab");
     let config = json!({
         "experiment": "lab", "version": "0.1.0",
-        "command": "straightflow lab --draws 10000 --out out/lab",
     });
     let run = Run::open(&path, &config).expect("a run");
     let summary = json!({

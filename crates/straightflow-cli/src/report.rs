@@ -1,0 +1,24 @@
+//! `straightflow report`: run directories into one page.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use straightflow_report::html;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Directories of finished runs, in the order of the page.
+    #[arg(required = true, value_name = "DIR")]
+    runs: Vec<PathBuf>,
+    /// The page to write. An older report there is replaced, any other file is not.
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    out: PathBuf,
+}
+
+pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+    let page = html::render(&arguments.runs)?;
+    html::write(&arguments.out, &page)?;
+    writeln!(out, "{}", arguments.out.display())?;
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! `straightflow reproduce`: every experiment into one report.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+pub const EXAMPLES: &str = "Examples:
+  straightflow reproduce --quick              a few minutes; out/report.html
+  straightflow reproduce --full --out paper   everything as the documentation has it
+Both go on where they were interrupted.";
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Fewer seeds and replicates where that does not change what is seen; this is the default.
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// Every experiment with its default settings.
+    #[arg(long)]
+    full: bool,
+    /// A directory for the records and the page.
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    out: PathBuf,
+}
+
+/// The commands of a reproduction, each with the name of its directory.
+const QUICK: &[(&str, &[&str])] = &[
+    ("poisson", &["poisson"]),
+    ("toy", &["toy", "--seeds", "4"]),
+    ("lab", &["lab", "--replicates", "4000"]),
+];
+const FULL: &[(&str, &[&str])] = &[
+    ("poisson", &["poisson"]),
+    ("toy", &["toy"]),
+    ("lab", &["lab"]),
+];
+
+/// Runs the commands of the plan one after the other with `execute`, and then the report.
+pub fn run(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    execute: fn(&[String], &mut dyn Write) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    // The runs of both lengths have places of their own, so that neither is in the other's way.
+    let (plan, place) = match arguments.full {
+        true => (FULL, arguments.out.join("full")),
+        false => (QUICK, arguments.out.join("quick")),
+    };
+    let directories: Vec<PathBuf> = plan.iter().map(|(name, _)| place.join(name)).collect();
+    for ((_, command), directory) in plan.iter().zip(&directories) {
+        let mut words = words(command);
+        words.extend(["--out".to_owned(), text(directory)]);
+        announce(&words, out)?;
+        execute(&words, out)?;
+    }
+    let mut words = words(&["report"]);
+    words.extend(directories.iter().map(|directory| text(directory)));
+    words.extend(["--out".to_owned(), text(&arguments.out.join("report.html"))]);
+    announce(&words, out)?;
+    execute(&words, out)
+}
+
+fn words(command: &[&str]) -> Vec<String> {
+    let program = std::iter::once("straightflow");
+    program
+        .chain(command.iter().copied())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn announce(words: &[String], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "\n$ {}\n", words.join(" "))?;
+    out.flush()
+}
