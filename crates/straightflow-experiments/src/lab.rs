@@ -37,7 +37,7 @@ use straightflow::distribution::FamilyKind;
 use straightflow::estimator::{Bias, Estimator, Spec};
 use straightflow::objective::ObjectiveKind;
 
-use measure::{Training, Truth, measure, trained};
+use measure::{Training, Truth, learns, measure, trained};
 use subjects::{affordable, smallest, takes};
 
 pub use measure::Measurement;
@@ -144,8 +144,10 @@ pub struct Row {
     pub label: String,
     /// The estimator, as it is configured.
     pub spec: Spec,
-    /// Whether its bias is none.
+    /// Whether it says that its bias is none. On a cost that breaks its conditions it may still fail.
     pub unbiased: bool,
+    /// Whether it has learned state, which was trained on the cell before; no budget counts that.
+    pub trained: bool,
     /// The family of the variable.
     pub family: FamilyKind,
     /// The id of the variable.
@@ -198,9 +200,11 @@ impl Lab {
         if !(rate.is_finite() && rate > 0.0) {
             return Err(LabError::LearningRate(rate));
         }
+        let smallest_budget = config.budgets.iter().copied().min().unwrap_or(1);
         for (name, got, least) in [
             ("problems", config.problems.len(), 1),
             ("budgets", config.budgets.len(), 1),
+            ("evaluations in a budget", smallest_budget, 1),
             ("replicates", config.replicates, 2),
             ("replicates", config.budget_replicates, 2),
         ] {
@@ -314,6 +318,7 @@ impl Lab {
             label: entry.name.to_owned(),
             spec: estimator.spec(),
             unbiased: entry.bias == Bias::Unbiased,
+            trained: learns(estimator, problem),
             family: problem.kind(),
             problem: problem.id.to_owned(),
             objective: objective.id.to_owned(),

@@ -30,7 +30,7 @@ bias/std: of the smallest estimate; the std of one that takes several draws is m
 their number. !: bias above half of the gradient; !!: the expectation points uphill; error: it cannot be
 computed. Last columns: the geometric mean over the costs of the root-mean-square error within a budget of
 evaluations and backward passes, relative to the largest gradient that a cost of the same variance can
-have; -: the budget is too small.
+have; -: the budget is too small. Learned state is trained before, which no budget counts.
 ";
 
 /// All estimators on one variable.
@@ -122,15 +122,16 @@ fn cell(row: &Row) -> String {
         _ => "",
     };
     let std = single.std * (single.draws as f64).sqrt();
-    format!("{}/{}{mark}", bias(single, row.scale), number(std))
+    format!("{}/{}{mark}", bias(single, row), number(std))
 }
 
-/// The bias, or 0 if it is within three standard errors.
-fn bias(single: &Measurement, scale: f64) -> String {
-    if single.bias.abs() <= 3.0 * single.bias_error + 1e-9 * scale {
+/// The bias, or 0 if it is within three standard errors. That of several coordinates is a norm.
+fn bias(single: &Measurement, row: &Row) -> String {
+    if single.bias.abs() <= 3.0 * single.bias_error + 1e-9 * row.scale {
         return "0".to_owned();
     }
-    let sign = if single.bias > 0.0 { "+" } else { "" };
+    let signed = row.exact.len() == 1 && single.bias > 0.0;
+    let sign = if signed { "+" } else { "" };
     format!("{sign}{}", number(single.bias))
 }
 
@@ -159,12 +160,17 @@ fn sentence(recommendation: &Recommendation) -> String {
     let next = next.as_ref().map_or_else(String::new, |next| {
         format!(", the next is {} with {:.3}", next.spec, next.error)
     });
+    let trained = if best.trained {
+        " (trained before)"
+    } else {
+        ""
+    };
     let failures = match best.failures {
         0 => "it fails on none".to_owned(),
         count => format!("it fails on {count}"),
     };
     format!(
-        "{}, budget {}, {need}: {}: error {:.3} over {} costs{next}; {failures}, its worst is {:.2} on \
+        "{}, budget {}, {need}: {}{trained}: error {:.3} over {} costs{next}; {failures}, its worst is {:.2} on \
          {objective} of {problem}",
         recommendation.family, recommendation.budget, best.spec, best.error, best.cells, best.worst,
     )

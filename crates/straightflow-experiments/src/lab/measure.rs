@@ -115,6 +115,12 @@ pub(super) struct Training {
     pub learning_rate: f64,
 }
 
+/// Whether an estimator has state.
+pub(super) fn learns(estimator: &dyn Estimator, problem: &Problem) -> bool {
+    // The key and the rate do not matter: nothing is trained.
+    Learner::new(estimator, Key::new(0), &problem.law(1), 1.0).is_some()
+}
+
 /// The state of an estimator, trained on a cell; `None` if it has none.
 pub(super) fn trained(
     estimator: &dyn Estimator,

@@ -15,8 +15,10 @@ const FLOOR: f64 = 0.01;
 pub struct Standing {
     /// The estimator.
     pub spec: Spec,
-    /// Whether its bias is none.
+    /// Whether it says that its bias is none.
     pub unbiased: bool,
+    /// Whether its state was trained on each cell before, which the price does not count.
+    pub trained: bool,
     /// The evaluations of the cost and backward passes through it of one estimate; the most on any
     /// cell.
     pub price: usize,
@@ -48,7 +50,8 @@ pub struct Recommendation {
     pub next: Option<Standing>,
 }
 
-/// All estimators that have a measurement on every cell of some rows, the best first. `choose` says
+/// All estimators that have a measurement on every cell of some rows, the best first, and of equally
+/// good ones the cheapest. `choose` says
 /// which of a row's measurements counts.
 ///
 /// An estimator that a budget does not buy on one of the variables is left out: an enumeration that
@@ -73,7 +76,7 @@ pub fn standings<'a>(
     let mut standings: Vec<Standing> = complete
         .filter_map(|rows| standing(&rows, &choose))
         .collect();
-    standings.sort_by(|a, b| a.error.total_cmp(&b.error));
+    standings.sort_by(|a, b| a.error.total_cmp(&b.error).then(a.price.cmp(&b.price)));
     standings
 }
 
@@ -94,6 +97,7 @@ fn standing<'a>(
     Some(Standing {
         spec: at.spec.clone(),
         unbiased: at.unbiased,
+        trained: at.trained,
         price: errors.iter().map(|(_, price, _)| *price).max()?,
         error: (logs / errors.len() as f64).exp(),
         worst,
@@ -114,9 +118,11 @@ pub fn recommend(
 ) -> Option<Recommendation> {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.family == family).collect();
     let standings = standings(&rows, |row| row.budgets[index].as_ref());
+    // What says that it has no bias must also show none.
+    let qualifies = |one: &Standing| one.unbiased && one.failures == 0;
     let mut qualified = standings
         .into_iter()
-        .filter(|one| one.unbiased || !unbiased);
+        .filter(|one| !unbiased || qualifies(one));
     Some(Recommendation {
         family,
         budget,

@@ -1,0 +1,168 @@
+//! `straightflow toy` and `straightflow lab` as a user meets them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn run(arguments: &[&str], threads: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_straightflow"));
+    let output = command
+        .args(arguments)
+        .env("RAYON_NUM_THREADS", threads)
+        .output();
+    output.expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Small runs of both commands.
+const TOY: &[&str] = &[
+    "toy",
+    "--estimators",
+    "arm",
+    "relax",
+    "reinforce:baseline=loo,samples=2",
+    "--seeds",
+    "2",
+    "--steps",
+    "12",
+    "--p0",
+    "0.45",
+];
+const LAB: &[&str] = &[
+    "lab",
+    "--family",
+    "binomial",
+    "--budget",
+    "2",
+    "8",
+    "--replicates",
+    "200",
+    "--estimators",
+    "straight-through",
+    "finite-difference",
+    "reinforce:baseline=loo,samples=2",
+];
+
+fn with_out<'a>(arguments: &[&'a str], out: &'a Path) -> Vec<&'a str> {
+    let out = ["--out", out.to_str().expect("a plain path")];
+    arguments.iter().copied().chain(out).collect()
+}
+
+#[test]
+fn summaries_have_the_same_bytes_on_any_number_of_threads_and_after_an_interruption() {
+    for (arguments, plot) in [(TOY, "curves-0.45.svg"), (LAB, "pareto-binomial.svg")] {
+        let parent = tempfile::tempdir().expect("a directory");
+        let [first, second] = ["first", "second"].map(|name| parent.path().join(name));
+        let output = run(&with_out(arguments, &first), "1");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let summary = fs::read(first.join("summary.json")).expect("a summary");
+        for name in ["config.toml", "metrics.jsonl", "timing.json", plot] {
+            assert!(first.join(name).is_file(), "{name}");
+        }
+        let config = fs::read_to_string(first.join("config.toml")).expect("a configuration");
+        assert!(config.starts_with(&format!("experiment = \"{}\"\n", arguments[0])));
+
+        // Another number of threads, then a process that was killed while it wrote its second line.
+        assert!(run(&with_out(arguments, &second), "2").status.success());
+        assert_eq!(
+            summary,
+            fs::read(second.join("summary.json")).expect("a summary")
+        );
+        let metrics = second.join("metrics.jsonl");
+        let lines = fs::read_to_string(&metrics).expect("records");
+        let end = lines.find('\n').expect("a line") + 20;
+        fs::write(&metrics, &lines[..end]).expect("a torn file");
+        fs::remove_file(second.join("summary.json")).expect("it was there");
+        assert!(run(&with_out(arguments, &second), "2").status.success());
+        assert_eq!(
+            summary,
+            fs::read(second.join("summary.json")).expect("a summary")
+        );
+        assert_eq!(lines, fs::read_to_string(&metrics).expect("records"));
+    }
+}
+
+#[test]
+fn the_summary_as_json_has_the_rows() {
+    for arguments in [TOY, LAB] {
+        let output = run(&[arguments, &["--json"]].concat(), "2");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(summary["experiment"], arguments[0]);
+        for row in summary["rows"].as_array().expect("rows") {
+            for field in ["id", "label", "spec"] {
+                assert!(row[field].is_string(), "{field} of {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_name_estimators_failures_and_advice() {
+    let output = run(TOY, "2");
+    let table = text(&output.stdout);
+    for word in ["relax", "2/2", "log variance", "p0 = 0.45"] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let output = run(&[LAB, &["--unbiased"]].concat(), "2");
+    let table = text(&output.stdout);
+    // Straight-through on the aliased and on the step cost, and the two budgets.
+    for word in [
+        "!!",
+        "/0!",
+        "binomial, budget 2, unbiased: ",
+        "binomial, budget 8, unbiased: ",
+    ] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    assert!(!table.contains(", any: "), "{table}");
+}
+
+#[test]
+fn bad_input_exits_with_two_says_why_and_writes_nothing() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let out = parent.path().join("run");
+    for (arguments, hint) in [
+        (&["toy", "--p0", "0.5"][..], "1/2"),
+        (&["toy", "--learning-rate", "-1"], "learning rate"),
+        (&["toy", "--seeds", "0"], "seeds"),
+        (&["toy", "--estimators", "disarmm"], "disarm"),
+        (&["toy", "--estimators", "vimco"], "leave it out"),
+        (&["lab", "--family", "gaussian"], "poisson"),
+        (
+            &["lab", "--estimators", "arm", "--family", "poisson"],
+            "no estimator",
+        ),
+        (&["lab", "--replicates", "1"], "replicates"),
+        (&["lab", "--budget", "0"], "budget"),
+    ] {
+        let output = run(&with_out(arguments, &out), "2");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(hint), "{arguments:?}: {message}");
+        assert!(!out.exists(), "{arguments:?}");
+    }
+}
+
+/// A directory keeps its run: another configuration is refused and changes nothing.
+#[test]
+fn another_run_is_not_overwritten() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let out = parent.path().join("run");
+    assert!(run(&with_out(TOY, &out), "2").status.success());
+    let before = fs::read(out.join("summary.json")).expect("a summary");
+    let output = run(
+        &with_out(&[TOY, &["--learning-rate", "0.1"]].concat(), &out),
+        "2",
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert_eq!(
+        before,
+        fs::read(out.join("summary.json")).expect("a summary")
+    );
+}
