@@ -11,14 +11,15 @@ use straightflow::distribution::FamilyKind;
 use straightflow::estimator::Spec;
 use straightflow_experiments::lab::{Lab, LabConfig, PROBLEMS, Row};
 
-use crate::record::Record;
+use crate::record::{Record, read_config};
 use crate::ui::bad_input;
 
 pub const EXAMPLES: &str = "Examples:
   straightflow lab                              tables and recommendations, nothing is written
   straightflow lab --family poisson --budget 8 --unbiased
   straightflow lab --estimators straight-through pwgf:bandwidth=1sd
-  straightflow lab --out runs/lab --json > lab.json";
+  straightflow lab --out runs/lab --json > lab.json
+  straightflow lab --config runs/lab/config.toml --out runs/again";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -39,6 +40,9 @@ pub struct Arguments {
     /// Independent estimates behind each number of the table.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     replicates: usize,
+    /// Repeat the run of a config.toml.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["family", "budget", "estimators", "replicates"])]
+    config: Option<PathBuf>,
     /// A directory for the record of the run; an interrupted run is continued.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -57,7 +61,10 @@ fn family(text: &str) -> Result<FamilyKind, String> {
 }
 
 impl Arguments {
-    fn config(&self) -> LabConfig {
+    fn config(&self) -> anyhow::Result<LabConfig> {
+        if let Some(path) = &self.config {
+            return read_config(path, "lab");
+        }
         let mut config = LabConfig {
             budgets: self.budget.clone(),
             replicates: self.replicates,
@@ -71,12 +78,12 @@ impl Arguments {
         if !self.estimators.is_empty() {
             config.estimators.clone_from(&self.estimators);
         }
-        config
+        Ok(config)
     }
 }
 
 pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
-    let lab = Lab::new(arguments.config()).map_err(bad_input)?;
+    let lab = Lab::new(arguments.config()?).map_err(bad_input)?;
     let mut record = Record::open(arguments.out.as_deref(), "lab", command, lab.config())?;
     let rows: Vec<Vec<Row>> = record.units(lab.units(), |unit| Ok(lab.unit(unit)?))?;
     let mut summary = lab.summary(rows.concat());

@@ -9,7 +9,7 @@ use straightflow::estimator::Spec;
 use straightflow_experiments::toy::{Row, Subject, Summary, Toy, ToyConfig};
 use straightflow_report::plot::{Curves, Line};
 
-use crate::record::Record;
+use crate::record::{Record, read_config};
 use crate::ui::bad_input;
 
 pub const EXAMPLES: &str = "Examples:
@@ -17,7 +17,8 @@ pub const EXAMPLES: &str = "Examples:
   straightflow toy --out runs/toy               with records and plots; run it again to go on after an
                                                 interruption
   straightflow toy --estimators arm disarm reinforce:baseline=loo,samples=2 --seeds 5
-  straightflow toy --p0 0.45 --steps 1000 --json > toy.json";
+  straightflow toy --p0 0.45 --steps 1000 --json > toy.json
+  straightflow toy --config runs/toy/config.toml --out runs/again";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -43,6 +44,9 @@ pub struct Arguments {
     #[arg(long, value_name = "P", num_args = 1.., default_values_t = [0.49, 0.499, 0.501, 0.51],
           allow_negative_numbers = true)]
     p0: Vec<f64>,
+    /// Repeat the run of a config.toml.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["estimators", "seeds", "steps", "learning_rate", "p0"])]
+    config: Option<PathBuf>,
     /// A directory for the record of the run; an interrupted run is continued.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -52,7 +56,10 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    fn config(&self) -> ToyConfig {
+    fn config(&self) -> anyhow::Result<ToyConfig> {
+        if let Some(path) = &self.config {
+            return read_config(path, "toy");
+        }
         let defaults = ToyConfig::default();
         let mut estimators = defaults.estimators;
         if !self.estimators.is_empty() {
@@ -62,13 +69,13 @@ impl Arguments {
         for subject in &mut estimators {
             subject.steps = self.steps.unwrap_or(subject.steps);
         }
-        ToyConfig {
+        Ok(ToyConfig {
             seeds: self.seeds,
             p0: self.p0.clone(),
             learning_rate: self.learning_rate,
             estimators,
             ..defaults
-        }
+        })
     }
 }
 
@@ -159,7 +166,7 @@ fn plots(summary: &Summary) -> Vec<(String, String)> {
 }
 
 pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
-    let toy = Toy::new(arguments.config()).map_err(bad_input)?;
+    let toy = Toy::new(arguments.config()?).map_err(bad_input)?;
     let mut record = Record::open(arguments.out.as_deref(), "toy", command, toy.config())?;
     let count = toy.config().estimators.len();
     let rows = record.units(count, |index| Ok(toy.row(index)?))?;

@@ -99,3 +99,18 @@ fn a_full_disk_is_reported() {
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.starts_with("straightflow: "), "{message}");
 }
+
+/// A file where the directory should be: said before anything is computed, and the file stays.
+#[test]
+fn reproduce_refuses_a_place_that_it_cannot_use() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let file = parent.path().join("taken");
+    std::fs::write(&file, "mine").expect("a file");
+    let output = run(&["reproduce", "--out", file.to_str().expect("a plain path")]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert_eq!(std::fs::read_to_string(&file).expect("it stays"), "mine");
+    let output = run(&["reproduce", "--quick", "--full"]);
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -84,6 +84,21 @@ fn summaries_have_the_same_bytes_on_any_number_of_threads_and_after_an_interrupt
             fs::read(second.join("summary.json")).expect("a summary")
         );
         assert_eq!(lines, fs::read_to_string(&metrics).expect("records"));
+
+        // The configuration alone repeats the run.
+        let third = parent.path().join("third");
+        let config = first.join("config.toml");
+        let again = [
+            arguments[0],
+            "--config",
+            config.to_str().expect("a plain path"),
+        ];
+        let output = run(&with_out(&again, &third), "2");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(
+            summary,
+            fs::read(third.join("summary.json")).expect("a summary")
+        );
     }
 }
 

@@ -57,7 +57,7 @@ fn reinforce_with_a_network_finds_the_optimum() {
 /// With the scale fixed at -1 it does not, because a quadratic is far from linear for one bit.
 #[test]
 fn double_control_variates_with_a_learned_scale_find_the_optimum() {
-    all_end_right(&["double-cv:tune=on"], seeds(4));
+    all_end_right(&["double-cv"], seeds(4));
 }
 
 #[test]
@@ -112,7 +112,7 @@ const CLAIMED: &[&str] = &[
     "arm",
     "disarm",
     "arms",
-    "double-cv:tune=on",
+    "double-cv",
     "relax",
     "finite-difference",
     "enumerate",

@@ -14,7 +14,7 @@ const VARIANTS: &[&str] = &[
     "reinforce:baseline=moving-average",
     "reinforce:baseline=loo,samples=2",
     "reinforce:baseline=learned",
-    "double-cv:tune=on",
+    "double-cv:alpha=-1,tune=off",
 ];
 
 /// Every estimator of the registry that takes the expectation of a cost, and some of their variants.
