@@ -210,7 +210,7 @@ pub enum Error {
 
     /// An estimator with state of its own that was not given any.
     #[error(
-        "`{estimator}` has state of its own: make it with `init_state` and attach it with `bind`"
+        "`{estimator}` has state of its own, for each layer: make it with `init_state` and attach it with `bind`, for a chain with `ChainState::new` and `bind_layers`"
     )]
     MissingState {
         /// The estimator's id.
@@ -251,14 +251,14 @@ pub enum Error {
         got: [usize; 2],
     },
 
-    /// Samples below a layer of another size than its control network was made for.
+    /// Samples of another size than a control network was made for.
     #[error(
-        "the control network takes {expected} numbers of the layers below, got {got}: make the states with `StateShape::stacked`"
+        "the control network takes {expected} numbers (features, layers below and sample), got {got}: make its state with the shape of the law"
     )]
-    BelowWidth {
+    ControlWidth {
         /// The numbers that the network takes.
         expected: usize,
-        /// The numbers in one sample of all layers below.
+        /// The numbers that there are.
         got: usize,
     },
 

@@ -70,9 +70,12 @@ struct Variable {
     rule: Rule,
 }
 
+/// From the slope of the cost to the gradient of the natural parameters.
+type Pullback = Box<dyn Fn(&[f64]) -> Vec<f64>>;
+
 enum Rule {
     /// A matrix on two or more categories; of a bit only the first row and column count.
-    Matrix(Box<dyn Fn(&[f64]) -> Vec<f64>>, bool),
+    Matrix(Pullback, bool),
     /// One that is not linear, of a single variable.
     Flow(Value, Problem, Vec<f64>),
 }
@@ -108,7 +111,7 @@ impl Variable {
             let x: Vec<f64> = (0..k).map(|i| gap(i) / tau()).collect();
             softmax(&x)
         };
-        let matrix = |rule: Box<dyn Fn(&[f64]) -> Vec<f64>>, sample: &[f64]| Self {
+        let matrix = |rule: Pullback, sample: &[f64]| Self {
             sample: own(sample),
             rule: Rule::Matrix(rule, bit),
         };

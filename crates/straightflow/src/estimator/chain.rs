@@ -72,7 +72,8 @@ pub trait Chain<D: Distribution> {
     /// The lowest layer has parameters `[batch, ..]`, every other one `[n batch, ..]`, draw by draw:
     /// `z.flatten(0, 1)` gives its rows. Samples may be relaxed ones and on a tape. The result is to
     /// be computed anew from the model's parameters in each call: a tensor of the tape that the chain
-    /// keeps would be consumed by the first backward pass.
+    /// keeps would be consumed by the first backward pass. For `rebar` and `relax:control=sum` it has to
+    /// be continuous in the samples.
     ///
     /// # Errors
     ///
@@ -80,7 +81,9 @@ pub trait Chain<D: Distribution> {
     fn layer(&self, below: &[D::Samples]) -> Result<D>;
 
     /// The cost `[n, batch]` of samples `[n, batch, ..]` of all layers, with the distributions that
-    /// they were drawn from, as [`layer`](Self::layer) made them. [`chain_log_prob`] is $\log q(z)$.
+    /// they were drawn from, as [`layer`](Self::layer) made them. [`chain_log_prob`] is $\log q(z)$. As
+    /// there, nothing of the tape may be kept from call to call, and the number of draws is not always
+    /// the one that was asked for.
     fn cost(&self, z: &[D::Samples], q: &[D]) -> Tensor<2>;
 
     /// What is made of the costs of several draws.

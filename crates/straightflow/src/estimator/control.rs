@@ -20,6 +20,7 @@ use burn::tensor::{
 use super::antithetic::along;
 use super::chain::{ChainNoise, Conditional, CountedChain, Pass};
 use super::estimate::Estimator;
+use super::registry::Entry;
 use super::relaxation::{harden, jacobian, log_exponential, relax, shifted};
 use crate::distribution::{Family, Law};
 use crate::error::{Error, Result};
@@ -30,7 +31,7 @@ use crate::objective::CountedObjective;
 const REACH: f64 = 1e-2;
 /// Directions shorter than this are as good as zero; it keeps the reciprocal finite.
 const SHORTEST: f64 = 1e-20;
-/// The temperatures that are used; a learned one outside stays where it is and is not tuned.
+/// The logarithms of the temperatures that are used.
 const LOG_TEMPERATURES: (f64, f64) = (-9.0, 9.0);
 
 /// Relaxed samples and the hard ones that belong to them, all constants.
@@ -241,17 +242,43 @@ impl RelaxedCost {
     }
 }
 
+/// The temperature within its range. The derivative goes on outside of it, so that a learned one finds
+/// its way back.
 fn temperature(log_temperature: Tensor<1>) -> Tensor<1> {
     let (lowest, highest) = LOG_TEMPERATURES;
-    log_temperature.clamp(lowest, highest).exp()
+    let value = log_temperature.clone().inner();
+    let beyond = value.clone().clamp(lowest, highest) - value;
+    (log_temperature + beyond).exp()
 }
 
-/// A conditioning input `[batch, features]` for `rows` rows, which are draws of batch elements, draw
-/// by draw.
-pub(super) fn tiled(input: &Tensor<2>, rows: usize) -> Tensor<2> {
-    let batch = input.dims()[0];
-    match rows / batch {
-        0 | 1 => input.clone(),
+/// Checks a configured temperature.
+pub(super) fn check_temperature(entry: &Entry, temperature: f64) -> Result<()> {
+    let (lowest, highest) = LOG_TEMPERATURES;
+    if !(lowest.exp()..=highest.exp()).contains(&temperature) {
+        let (lowest, highest) = (lowest.exp(), highest.exp());
+        return Err(entry.invalid(format!(
+            "`temperature` must be from {lowest:.1e} to {highest:.1e}, got {temperature}"
+        )));
+    }
+    Ok(())
+}
+
+/// Which layer of a chain it is, and the draws that its law has a row for, besides batch elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows {
+    pub layer: usize,
+    pub draws: usize,
+}
+
+impl Rows {
+    /// The only layer, whose rows are batch elements.
+    pub const SINGLE: Self = Self { layer: 0, draws: 1 };
+}
+
+/// A conditioning input `[batch, features]` for so many draws, draw by draw.
+pub(super) fn tiled(input: &Tensor<2>, draws: usize) -> Tensor<2> {
+    match draws {
+        1 => input.clone(),
         draws => input.clone().repeat_dim(0, draws),
     }
 }
@@ -283,6 +310,15 @@ impl RelaxedPass {
             relaxed,
             noise: numbers,
         })
+    }
+
+    /// The rows of a layer: those of the lowest are batch elements, those of the others draws too.
+    pub fn rows(&self, layer: usize) -> Rows {
+        let draws = match layer {
+            0 => 1,
+            _ => self.pass.z[0].dims()[0],
+        };
+        Rows { layer, draws }
     }
 
     /// The sum over the layers of what `rule` makes of each: of its number, of the hard samples below

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::antithetic::along;
 use super::reinforce::leave_one_out;
-use super::state::{numbers, read};
+use super::state::{has, numbers, read};
 use super::{
     About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, State,
     StateShape, Stacking,
@@ -202,7 +202,7 @@ impl Estimator for DoubleCv {
         if !self.config.tune {
             return Err(Error::NoState { estimator });
         }
-        if states.iter().any(|state| state.coefficients.is_none()) {
+        if states.iter().any(|state| !has(&state.coefficients, 1)) {
             let part = "coefficient";
             return Err(Error::ForeignState { estimator, part });
         }
@@ -213,10 +213,10 @@ impl Estimator for DoubleCv {
     }
 
     fn at_layer(&self, layer: usize) -> Option<Box<dyn Estimator>> {
-        let state = self.bound.get(layer)?;
+        // Without a state for the layer the estimate says so.
         Some(Box::new(Self {
             config: self.config.clone(),
-            bound: vec![state.clone()],
+            bound: self.bound.get(layer).cloned().into_iter().collect(),
         }))
     }
 }

@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::antithetic::along;
-use super::state::{numbers, read};
+use super::state::{has, numbers, read};
 use super::{
     About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
     NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
@@ -97,13 +97,14 @@ impl EstimatorConfig for MupropConfig {
 /// * **With** $\frac1n \sum_i (f(z_i) - \eta_0 f(m) - \eta_1 \nabla f(m) \cdot (z_i - m) - \beta) \nabla
 ///   \log q(z_i) + \eta_1 (\partial m / \partial \varphi)^\top \nabla f(m)$, where $m$ is the mean and
 ///   $\beta$ the baseline. In a chain $m$ comes from a mean-field pass: each layer's mean given the
-///   means below, and $\nabla f(m)$ is the total derivative through the layers above.
+///   means below, and $\nabla f(m)$ is the total derivative through the layers above; $\partial m /
+///   \partial \varphi$ is that of the layer's law given the samples below.
 /// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned` and
 ///   `baseline=learned` have [`State`]: make it with [`init_state`](Estimator::init_state), attach it
 ///   with [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean
 ///   square of the factor of the score with everything else stopped.
 /// * **Bias**: none, whatever the state is. With unit coefficients and without a baseline the
-///   variance on a linear cost is zero.
+///   variance on a linear cost of one layer is zero.
 /// * **Cost**: one evaluation for each draw, one more and a backward pass at the mean.
 /// * **Reference**: Gu et al. 2016 (arXiv 1511.05176, equation 6); the coefficients are those of the
 ///   authors of REBAR in their comparison, here without a sigmoid.
@@ -152,7 +153,7 @@ impl Muprop {
     /// The first part that a state lacks.
     fn missing(&self, state: &State) -> Option<&'static str> {
         let coefficients = self.config.coefficients == MupropCoefficients::Learned;
-        if coefficients && state.coefficients.is_none() {
+        if coefficients && !has(&state.coefficients, 2) {
             return Some("coefficients");
         }
         let baseline = self.config.baseline == LearnedBaseline::Learned;

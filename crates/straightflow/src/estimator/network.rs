@@ -126,11 +126,12 @@ impl ControlNetwork {
         check_input(input, [batch, self.features])?;
         same_dtype(self.hidden.weight.val().dtype(), law)?;
         let width: usize = below.iter().map(|z| z.dims()[2] * z.dims()[3]).sum();
-        if width != self.below {
-            return Err(Error::BelowWidth {
-                expected: self.below,
-                got: width,
-            });
+        let (expected, got) = (
+            self.hidden.weight.val().dims()[0],
+            self.features + width + d * k,
+        );
+        if expected != got {
+            return Err(Error::ControlWidth { expected, got });
         }
         let rows = n * batch;
         let flat = |z: Tensor<4>| {

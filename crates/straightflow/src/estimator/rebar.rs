@@ -3,11 +3,11 @@
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::control::{Relaxed, RelaxedCost, RelaxedPass, controlled, tiled};
-use super::state::{numbers, read};
+use super::control::{Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
+use super::state::{has, numbers, read};
 use super::{
     About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
-    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape, Temperature,
+    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -98,7 +98,7 @@ impl EstimatorConfig for RebarConfig {
     fn init(self) -> Result<Rebar> {
         ENTRY.need_samples(self.samples, 1)?;
         ENTRY.need_finite("eta", self.eta)?;
-        Temperature::Constant(self.temperature).check(&ENTRY)?;
+        check_temperature(&ENTRY, self.temperature)?;
         ENTRY.need_positive("every", self.every)?;
         ENTRY.need_positive("hidden", self.hidden)?;
         Ok(Rebar {
@@ -125,16 +125,17 @@ impl EstimatorConfig for RebarConfig {
 ///   $g^2$ over all coordinates with everything else stopped. $\eta$ and $\beta$ have exact gradients.
 ///   That of $\log \tau$ takes a directional difference that evaluates the cost up to 0.01 outside of
 ///   the cube; `every` makes it rarer, by the step of [`at_step`](Estimator::at_step).
-/// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples. A cost
-///   with jumps there (a step, a rounding) has no gradient that would correct its own score.
-/// * **Cost**: two evaluations and one backward pass for each draw, and twice two where the
-///   temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it, the
+/// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
+///   and in a chain the parameters of each layer too. A cost with jumps there (a step, a rounding) has no gradient that would correct its own score.
+/// * **Cost**: two evaluations and one backward pass for each draw, and two of both more
+///   where the temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it, the
 ///   estimate takes three and two.)
 /// * **Reference**: Tucker et al. 2017 (arXiv 1703.07370, section 3); tied noise and the variance of
 ///   the gradient by the logits as in the code of RELAX. $\eta$ is not squashed.
 ///
-/// Where the cost is nearly linear in a single bit, $f(s)$ acts as a constant and gains nothing:
-/// use a baseline there, or [`Relax`](super::Relax).
+/// Where the cost between the hard values is far from what it is at them, as $(z - 0.499)^2$ of a single
+/// bit, $\eta f(s)$ cannot act as a baseline and gains nothing: add a baseline there, or use
+/// [`Relax`](super::Relax).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -183,17 +184,17 @@ impl Rebar {
     /// The first part that a state lacks.
     fn missing(&self, state: &State) -> Option<&'static str> {
         let RebarConfig { tune, baseline, .. } = self.config;
-        if tune != RebarTune::None && state.coefficients.is_none() {
+        if tune != RebarTune::None && !has(&state.coefficients, 1) {
             return Some("coefficient");
         }
-        if tune == RebarTune::All && state.log_temperature.is_none() {
+        if tune == RebarTune::All && !has(&state.log_temperature, 1) {
             return Some("temperature");
         }
         (baseline == LearnedBaseline::Learned && state.baseline.is_none())
             .then_some("baseline network")
     }
 
-    fn numbers(&self, layer: usize, law: &Law) -> Result<Numbers> {
+    fn numbers(&self, Rows { layer, draws }: Rows, law: &Law) -> Result<Numbers> {
         let state = match self.bound.get(layer) {
             Some(state) => Some(state),
             None if self.learns() => {
@@ -213,7 +214,7 @@ impl Rebar {
             part(tune == RebarTune::All).and_then(|state| state.log_temperature.as_ref());
         let learned = baseline == LearnedBaseline::Learned;
         let network = part(learned).and_then(|state| state.baseline.as_ref());
-        let input = self.input.as_ref().map(|x| tiled(x, law.dims()[0]));
+        let input = self.input.as_ref().map(|x| tiled(x, draws));
         Ok(Numbers {
             eta: match eta {
                 Some(eta) => read(eta, law)?,
@@ -234,7 +235,7 @@ impl Rebar {
     /// `values` are the costs of the hard samples, `objective` is that of the relaxed ones.
     pub(super) fn layer(
         &self,
-        layer: usize,
+        rows: Rows,
         law: &Law,
         relaxed: &Relaxed,
         values: Tensor<2>,
@@ -244,7 +245,7 @@ impl Rebar {
             eta,
             log_temperature,
             baseline,
-        } = self.numbers(layer, law)?;
+        } = self.numbers(rows, law)?;
         let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
         let controlled = controlled(law, relaxed, values, cost.scaled(eta.clone()), baseline);
         let mut scalar = controlled.model;
@@ -264,11 +265,11 @@ impl Stacked for Rebar {
     fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
         let drawn = RelaxedPass::new(self, noise, chain)?;
         let laws = &drawn.pass.laws;
-        let temperature = |layer| Ok(self.numbers(layer, &laws[layer])?.log_temperature);
+        let temperature = |layer| Ok(self.numbers(drawn.rows(layer), &laws[layer])?.log_temperature);
         let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
         let cost = chain.evaluate(&drawn.pass.z, laws)?;
         let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
-            self.layer(layer, &laws[layer], &drawn.relaxed[layer], values, objective)
+            self.layer(drawn.rows(layer), &laws[layer], &drawn.relaxed[layer], values, objective)
         };
         let scalar = drawn.sum_layers(chain, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
@@ -308,7 +309,7 @@ impl Estimator for Rebar {
         let relaxed = Relaxed::new(law, noise.get(0));
         let cost = objective.evaluate(relaxed.hard.clone(), law)?;
         let values = cost.clone().inner();
-        let scalar = self.layer(0, law, &relaxed, values, objective)?;
+        let scalar = self.layer(Rows::SINGLE, law, &relaxed, values, objective)?;
         Ok(Outcome::new(cost, scalar, relaxed.hard))
     }
 

@@ -4,11 +4,11 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::chain::to_rows;
-use super::control::{ControlVariate, Relaxed, RelaxedCost, RelaxedPass, controlled, tiled};
-use super::state::{numbers, read};
+use super::control::{ControlVariate, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
+use super::state::{has, numbers, read};
 use super::{
     About, Bias, ChainNoise, ChainOutcome, ControlNetwork, CountedChain, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec,
-    Outcome, Price, Stacked, Stacking, State, StateShape, Temperature,
+    Outcome, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -91,7 +91,7 @@ impl EstimatorConfig for RelaxConfig {
     fn init(self) -> Result<Relax> {
         ENTRY.need_samples(self.samples, 1)?;
         ENTRY.need_finite("eta", self.eta)?;
-        Temperature::Constant(self.temperature).check(&ENTRY)?;
+        check_temperature(&ENTRY, self.temperature)?;
         ENTRY.need_positive("every", self.every)?;
         ENTRY.need_positive("hidden", self.hidden)?;
         Ok(Relax {
@@ -117,7 +117,8 @@ impl EstimatorConfig for RelaxConfig {
 ///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean of
 ///   $g^2$ over all coordinates with everything else stopped. The gradient of the network's weights is
 ///   exact: $\nabla c$ is written as a forward expression.
-/// * **Bias**: none, whatever the state is (`sum`: if the cost is continuous between the hard samples).
+/// * **Bias**: none, whatever the state is (`sum`: if the cost, and in a chain each
+///   layer's parameters, are continuous between the hard samples).
 /// * **Cost**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).
 /// * **Reference**: Grathwohl et al. 2018 (arXiv 1711.00123, section 3.2); `sum` is the control
 ///   variate of its VAE experiments. The network has one layer of tanh units.
@@ -167,16 +168,22 @@ impl Relax {
         self.config.control == RelaxControl::Sum && due
     }
 
+    fn state(&self, layer: usize) -> Result<&State> {
+        self.bound.get(layer).ok_or(Error::MissingState {
+            estimator: ENTRY.id,
+        })
+    }
+
     /// The first part that a state lacks.
     fn missing(&self, state: &State) -> Option<&'static str> {
         if state.control.is_none() {
             return Some("control network");
         }
         let sum = self.config.control == RelaxControl::Sum;
-        if sum && state.coefficients.is_none() {
+        if sum && !has(&state.coefficients, 1) {
             return Some("coefficient");
         }
-        (sum && state.log_temperature.is_none()).then_some("temperature")
+        (sum && !has(&state.log_temperature, 1)).then_some("temperature")
     }
 
     /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
@@ -184,7 +191,7 @@ impl Relax {
     /// the hard samples `[n, batch, ..]` of the layers below.
     pub(super) fn layer(
         &self,
-        layer: usize,
+        Rows { layer, draws }: Rows,
         law: &Law,
         relaxed: &Relaxed,
         values: Tensor<2>,
@@ -194,9 +201,9 @@ impl Relax {
         let missing = Error::MissingState {
             estimator: ENTRY.id,
         };
-        let state = self.bound.get(layer).ok_or(missing.clone())?;
+        let state = self.state(layer)?;
         let network = state.control.as_ref().ok_or(missing.clone())?;
-        let input = self.input.as_ref().map(|x| tiled(x, law.dims()[0]));
+        let input = self.input.as_ref().map(|x| tiled(x, draws));
         let z = relaxed.z.clone();
         let (value, gradient) = network.value_and_gradient(z, input.as_ref(), below, law)?;
         if self.config.control == RelaxControl::Network {
@@ -227,17 +234,17 @@ impl Stacked for Relax {
     fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
         let drawn = RelaxedPass::new(self, noise, chain)?;
         let laws = &drawn.pass.laws;
-        let temperature = |(state, law): (&State, &Law)| match &state.log_temperature {
+        let temperature = |(layer, law): (usize, &Law)| match &self.state(layer)?.log_temperature {
             Some(number) => read(number, law),
             None => Ok(law.natural().inner().zeros_like().slice([0..1, 0..1, 0..1]).reshape([1])),
         };
-        let temperatures: Result<Vec<_>> = self.bound.iter().zip(laws).map(temperature).collect();
+        let temperatures: Result<Vec<_>> = laws.iter().enumerate().map(temperature).collect();
         let cost = chain.evaluate(&drawn.pass.z, laws)?;
         let rule = |layer: usize, below: &[Tensor<4>], values, objective: &CountedObjective| {
             let relaxed = &drawn.relaxed[layer];
             let rows = laws[layer].dims()[0];
             let below: Vec<_> = below.iter().map(|z| to_rows(z.clone(), rows)).collect();
-            self.layer(layer, &laws[layer], relaxed, values, &below, objective)
+            self.layer(drawn.rows(layer), &laws[layer], relaxed, values, &below, objective)
         };
         let scalar = drawn.sum_layers(chain, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
@@ -281,7 +288,7 @@ impl Estimator for Relax {
         let relaxed = Relaxed::new(law, noise.get(0));
         let cost = objective.evaluate(relaxed.hard.clone(), law)?;
         let values = cost.clone().inner();
-        let scalar = self.layer(0, law, &relaxed, values, &[], objective)?;
+        let scalar = self.layer(Rows::SINGLE, law, &relaxed, values, &[], objective)?;
         Ok(Outcome::new(cost, scalar, relaxed.hard))
     }
 

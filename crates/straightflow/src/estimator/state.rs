@@ -163,6 +163,12 @@ pub(super) fn numbers(start: &[f64], device: &Device, dtype: DType) -> Param<Ten
     Param::from_tensor(Tensor::from_data(data, (device, dtype)))
 }
 
+/// Whether a part of a state has so many numbers; those of another estimator may be more or fewer.
+pub(super) fn has(numbers: &Option<Param<Tensor<1>>>, count: usize) -> bool {
+    let found = numbers.as_ref().map(|numbers| numbers.val().dims());
+    found == Some([count])
+}
+
 /// Learned numbers for a law, on their own tape, after a look at their precision.
 pub(super) fn read(numbers: &Param<Tensor<1>>, law: &Law) -> Result<Tensor<1>> {
     let numbers = numbers.val();

@@ -382,6 +382,90 @@ fn each_layer_learns_its_own_variance() {
     }
 }
 
+/// The samples of an estimate are those that its values belong to.
+#[test]
+fn samples_belong_to_the_values() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let laws = [stack.first.clone(), stack.bias.clone()];
+    let laws = laws.map(|natural| Law::new(Family::Bernoulli, natural).expect("valid"));
+    let shapes = StateShape::stacked(&laws, 0);
+    for entry in REGISTRY {
+        if !entry.families.contains(&FamilyKind::Bernoulli)
+            || entry.objective == ObjectiveKind::Bound
+        {
+            continue;
+        }
+        let estimator = build(entry.id);
+        let device = Device::flex().autodiff();
+        let states = ChainState::new(&*estimator, Key::new(1), &shapes, &device);
+        let estimator = match states {
+            Some(states) => estimator
+                .bind_layers(&states.layers, None)
+                .expect("its own"),
+            None => estimator,
+        };
+        let estimate = estimator.estimate_chain(Key::new(2), &stack);
+        let estimate = estimate.expect(entry.id);
+        let [n, batch] = estimate.values.dims();
+        for samples in &estimate.samples {
+            assert_eq!(samples.dims(), [n, batch, 2, 1], "{}", entry.id);
+        }
+        let z: Vec<Tensor<4>> = estimate.samples.clone();
+        let cost = values(stack.cost(&z, &[]));
+        assert_close(entry.id, &values(estimate.values), &cost, 1e-14);
+    }
+}
+
+/// One state for two layers, or that of another estimator, is said, never a panic.
+#[test]
+fn states_that_do_not_fit_a_chain_are_named() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let law = Law::new(Family::Bernoulli, stack.first.clone()).expect("valid");
+    let state = |spec: &str| {
+        let shape = StateShape::of(&law, 0);
+        let state = build(spec).init_state(Key::new(1), shape, &Device::flex().autodiff());
+        state.expect("it learns")
+    };
+    for spec in [
+        "rebar",
+        "relax",
+        "relax:control=sum",
+        "double-cv",
+        "muprop:coefficients=learned",
+    ] {
+        let estimator = build(spec);
+        let bound = estimator.bind(&state(spec), None).expect("its own");
+        let error = bound.estimate_chain(Key::new(1), &stack).map(|_| ());
+        let estimator = estimator.entry().id;
+        assert_eq!(error, Err(Error::MissingState { estimator }), "{spec}");
+    }
+    for (spec, other) in [
+        ("rebar:tune=eta", "muprop:coefficients=learned"),
+        ("muprop:coefficients=learned", "double-cv"),
+    ] {
+        let error = build(spec).bind(&state(other), None).map(|_| ());
+        assert!(matches!(error, Err(Error::ForeignState { .. })), "{spec}");
+    }
+    // Another width of the variable, and another batch of the conditioning input.
+    let wide = leaf::<3>(&[0.0; 9], [BATCH, 3, 1], DType::F64);
+    let wide = Law::new(Family::Bernoulli, wide).expect("valid");
+    let bound = build("relax").bind(&state("relax"), None).expect("its own");
+    let cost = |z: Tensor<4>, _: &Law| crate::scalar::cost(z);
+    let error = bound.estimate(Key::new(1), &wide, cost).map(|_| ());
+    assert!(
+        matches!(error, Err(Error::ControlWidth { .. })),
+        "{error:?}"
+    );
+    let shape = StateShape::of(&law, 2);
+    let device = Device::flex().autodiff();
+    let seeing = build("relax").init_state(Key::new(1), shape, &device);
+    let few = tensor::<2>(&[0.0; 2], [1, 2], DType::F64);
+    let bound = build("relax").bind(&seeing.expect("it learns"), Some(few));
+    let error = bound.expect("its own").estimate(Key::new(1), &law, cost);
+    let error = error.map(|_| ());
+    assert!(matches!(error, Err(Error::InputShape { .. })), "{error:?}");
+}
+
 #[test]
 fn what_has_no_rule_is_refused() {
     let stack = Stack::new(Family::Bernoulli, BATCH);

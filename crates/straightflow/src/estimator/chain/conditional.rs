@@ -23,7 +23,7 @@ pub(crate) struct Conditional<'a> {
     above: &'a Draw<'a>,
     /// Whether costs are on the tapes of the model and of the laws; else they are constants.
     live: bool,
-    /// The samples of all layers of the last call.
+    /// The samples of all layers at which the cost was last evaluated, rather than on the side.
     seen: RefCell<Vec<Tensor<4>>>,
 }
 
@@ -57,7 +57,12 @@ impl<'a> Conditional<'a> {
     }
 
     /// The cost `[m, rows]` of samples `[m, rows, d, k]` of the layer.
-    fn complete(&self, z: Tensor<4>, law: &Law, frozen: bool) -> Result<Tensor<2>> {
+    fn complete(
+        &self,
+        z: Tensor<4>,
+        law: &Law,
+        frozen: bool,
+    ) -> Result<(Tensor<2>, Vec<Tensor<4>>)> {
         let [m, rows, d, k] = z.dims();
         let batch = self.first.dims()[0];
         let draws = m * rows / batch;
@@ -82,12 +87,12 @@ impl<'a> Conditional<'a> {
             laws.push(next);
         }
         let cost = self.chain.cost(&samples, &laws, frozen);
-        self.seen.replace(samples);
         // A wrong shape is for the caller to find; a wrong number of elements cannot be reshaped.
-        Ok(match cost.dims() == [draws, batch] {
+        let cost = match cost.dims() == [draws, batch] {
             true => cost.reshape([m, rows]),
             false => cost,
-        })
+        };
+        Ok((cost, samples))
     }
 }
 
@@ -97,13 +102,15 @@ impl CanonicalObjective for Conditional<'_> {
     }
 
     fn cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
-        match self.live {
-            true => self.complete(z, law, false),
-            false => Ok(self.complete(z, law, true)?.inner()),
-        }
+        let (cost, samples) = self.complete(z, law, !self.live)?;
+        self.seen.replace(samples);
+        Ok(match self.live {
+            true => cost,
+            false => cost.inner(),
+        })
     }
 
     fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
-        self.complete(z, law, true)
+        Ok(self.complete(z, law, true)?.0)
     }
 }
