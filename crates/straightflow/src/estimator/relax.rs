@@ -124,18 +124,19 @@ impl EstimatorConfig for RelaxConfig {
 ///   variate of its VAE experiments. The network has one layer of tanh units.
 ///
 /// ```
-/// use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+/// use burn::optim::{AdamConfig, GradientsParams};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
 /// # fn main() -> Result<(), straightflow::Error> {
 /// let device = Device::flex().autodiff();
-/// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &device).require_grad())?;
+/// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
 /// let relax = Relax::default();
-/// let shape = StateShape::of(q.law(), 0);
+/// let shape = StateShape { features: 0, below: 0, d: 1, k: 1, dtype: logits.dtype() };
 /// let mut state = relax.init_state(Key::new(1), shape, &device).expect("it learns");
 /// let mut optimiser = AdamConfig::new().init();
 /// for step in 0..3 {
+///     let q = Bernoulli::from_logits(logits.clone())?; // anew: a tape serves one backward pass
 ///     let bound = relax.bind(&state, None)?;
 ///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z, _q| {
 ///         (z - 0.499).square().squeeze_dim(2)
