@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::antithetic::along;
 use super::reinforce::leave_one_out;
-use super::state::{has, numbers, read};
+use super::state::{Attached, has, numbers, read};
 use super::{
     About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, State,
     StateShape, Stacking,
@@ -65,7 +65,7 @@ impl EstimatorConfig for DoubleCvConfig {
         ENTRY.need_finite("alpha", self.alpha)?;
         Ok(DoubleCv {
             config: self,
-            bound: Vec::new(),
+            attached: Attached::default(),
         })
     }
 }
@@ -108,8 +108,7 @@ impl EstimatorConfig for DoubleCvConfig {
 #[derive(Clone, Debug, Default)]
 pub struct DoubleCv {
     config: DoubleCvConfig,
-    /// One for each layer.
-    bound: Vec<State>,
+    attached: Attached,
 }
 
 impl DoubleCv {
@@ -119,12 +118,9 @@ impl DoubleCv {
             let options = (&natural.device(), natural.dtype());
             return Ok(Tensor::full([1], self.config.alpha, options));
         }
-        let state = self.bound.first();
-        let alpha = state.and_then(|state| state.coefficients.as_ref());
-        let missing = Error::MissingState {
-            estimator: ENTRY.id,
-        };
-        read(alpha.ok_or(missing)?, law)
+        let state = self.attached.layer(&ENTRY, 0)?;
+        let alpha = state.coefficients.as_ref();
+        read(alpha.expect("`bind_layers` refuses a state without it"), law)
     }
 }
 
@@ -196,19 +192,16 @@ impl Estimator for DoubleCv {
     fn bind_layers(
         &self,
         states: &[State],
-        _input: Option<Tensor<2>>,
+        input: Option<Tensor<2>>,
     ) -> Result<Box<dyn Estimator>> {
-        let estimator = ENTRY.id;
         if !self.config.tune {
+            let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
-        if states.iter().any(|state| !has(&state.coefficients, 1)) {
-            let part = "coefficient";
-            return Err(Error::ForeignState { estimator, part });
-        }
+        let lacks = |state: &State| (!has(&state.coefficients, 1)).then_some("coefficient");
         Ok(Box::new(Self {
             config: self.config.clone(),
-            bound: states.to_vec(),
+            attached: Attached::new(&ENTRY, states, input, lacks)?,
         }))
     }
 
@@ -216,7 +209,7 @@ impl Estimator for DoubleCv {
         // Without a state for the layer the estimate says so.
         Some(Box::new(Self {
             config: self.config.clone(),
-            bound: self.bound.get(layer).cloned().into_iter().collect(),
+            attached: self.attached.only(layer),
         }))
     }
 }

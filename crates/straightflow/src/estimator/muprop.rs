@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::antithetic::along;
-use super::state::{has, numbers, read};
+use super::state::{Attached, has, numbers, read};
 use super::{
     About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
     NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
@@ -84,8 +84,7 @@ impl EstimatorConfig for MupropConfig {
         ENTRY.need_positive("hidden", self.hidden)?;
         Ok(Muprop {
             config: self,
-            bound: Vec::new(),
-            input: None,
+            attached: Attached::default(),
         })
     }
 }
@@ -128,9 +127,7 @@ impl EstimatorConfig for MupropConfig {
 #[derive(Clone, Debug, Default)]
 pub struct Muprop {
     config: MupropConfig,
-    /// One for each layer.
-    bound: Vec<State>,
-    input: Option<Tensor<2>>,
+    attached: Attached,
 }
 
 /// The cost's expansion about the means, as constants.
@@ -162,10 +159,7 @@ impl Muprop {
 
     /// The state of a layer, if the configuration learns anything.
     fn state(&self, layer: usize) -> Result<Option<&State>> {
-        let missing = Error::MissingState {
-            estimator: ENTRY.id,
-        };
-        let learned = self.learns().then(|| self.bound.get(layer).ok_or(missing));
+        let learned = self.learns().then(|| self.attached.layer(&ENTRY, layer));
         learned.transpose()
     }
 
@@ -196,7 +190,7 @@ impl Muprop {
         let network = state.and_then(|state| state.baseline.as_ref());
         if let Some(network) = network.filter(|_| self.config.baseline == LearnedBaseline::Learned)
         {
-            signal = signal - network.forward(self.input.as_ref(), laws.first)?.unsqueeze_dim(0);
+            signal = signal - network.forward(self.attached.input.as_ref(), laws.first)?.unsqueeze_dim(0);
         }
         // A layer that depends on others has a law for each draw: then draws are rows of its batch.
         let rows = laws.own.dims()[0];
@@ -342,17 +336,13 @@ impl Estimator for Muprop {
         states: &[State],
         input: Option<Tensor<2>>,
     ) -> Result<Box<dyn Estimator>> {
-        let estimator = ENTRY.id;
         if !self.learns() {
+            let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
-        }
-        if let Some(part) = states.iter().find_map(|state| self.missing(state)) {
-            return Err(Error::ForeignState { estimator, part });
         }
         Ok(Box::new(Self {
             config: self.config.clone(),
-            bound: states.to_vec(),
-            input,
+            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
         }))
     }
 }

@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::control::{Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
-use super::state::{has, numbers, read};
+use super::state::{Attached, has, numbers, read};
 use super::{
     About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
     NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
@@ -104,8 +104,7 @@ impl EstimatorConfig for RebarConfig {
         Ok(Rebar {
             config: self,
             step: 0,
-            bound: Vec::new(),
-            input: None,
+            attached: Attached::default(),
         })
     }
 }
@@ -154,9 +153,7 @@ impl EstimatorConfig for RebarConfig {
 pub struct Rebar {
     config: RebarConfig,
     step: u64,
-    /// One for each layer.
-    bound: Vec<State>,
-    input: Option<Tensor<2>>,
+    attached: Attached,
 }
 
 impl Default for Rebar {
@@ -195,14 +192,9 @@ impl Rebar {
     }
 
     fn numbers(&self, Rows { layer, draws }: Rows, law: &Law) -> Result<Numbers> {
-        let state = match self.bound.get(layer) {
-            Some(state) => Some(state),
-            None if self.learns() => {
-                return Err(Error::MissingState {
-                    estimator: ENTRY.id,
-                });
-            }
-            None => None,
+        let state = match self.learns() {
+            true => Some(self.attached.layer(&ENTRY, layer)?),
+            false => None,
         };
         let natural = law.natural().inner();
         let constant = |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
@@ -214,7 +206,7 @@ impl Rebar {
             part(tune == RebarTune::All).and_then(|state| state.log_temperature.as_ref());
         let learned = baseline == LearnedBaseline::Learned;
         let network = part(learned).and_then(|state| state.baseline.as_ref());
-        let input = self.input.as_ref().map(|x| tiled(x, draws));
+        let input = self.attached.input.as_ref().map(|x| tiled(x, draws));
         Ok(Numbers {
             eta: match eta {
                 Some(eta) => read(eta, law)?,
@@ -340,16 +332,12 @@ impl Estimator for Rebar {
         states: &[State],
         input: Option<Tensor<2>>,
     ) -> Result<Box<dyn Estimator>> {
-        let estimator = ENTRY.id;
         if !self.learns() {
+            let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
-        if let Some(part) = states.iter().find_map(|state| self.missing(state)) {
-            return Err(Error::ForeignState { estimator, part });
-        }
         Ok(Box::new(Self {
-            bound: states.to_vec(),
-            input,
+            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
             ..self.clone()
         }))
     }

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::to_rows;
 use super::control::{ControlVariate, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
-use super::state::{has, numbers, read};
+use super::state::{Attached, has, numbers, read};
 use super::{
     About, Bias, ChainNoise, ChainOutcome, ControlNetwork, CountedChain, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec,
     Outcome, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::objective::{CountedObjective, ObjectiveKind};
 
 pub(super) static ENTRY: Entry = Entry::new::<RelaxConfig>(About {
@@ -97,8 +97,7 @@ impl EstimatorConfig for RelaxConfig {
         Ok(Relax {
             config: self,
             step: 0,
-            bound: Vec::new(),
-            input: None,
+            attached: Attached::default(),
         })
     }
 }
@@ -152,9 +151,7 @@ impl EstimatorConfig for RelaxConfig {
 pub struct Relax {
     config: RelaxConfig,
     step: u64,
-    /// One for each layer.
-    bound: Vec<State>,
-    input: Option<Tensor<2>>,
+    attached: Attached,
 }
 
 impl Default for Relax {
@@ -163,16 +160,13 @@ impl Default for Relax {
     }
 }
 
+/// Why a part of an attached state is there.
+const LOOKED_FOR: &str = "`bind_layers` refuses a state without it";
+
 impl Relax {
     fn tunes_temperature(&self) -> bool {
         let due = self.step.is_multiple_of(self.config.every as u64);
         self.config.control == RelaxControl::Sum && due
-    }
-
-    fn state(&self, layer: usize) -> Result<&State> {
-        self.bound.get(layer).ok_or(Error::MissingState {
-            estimator: ENTRY.id,
-        })
     }
 
     /// The first part that a state lacks.
@@ -199,12 +193,9 @@ impl Relax {
         below: &[Tensor<4>],
         objective: &CountedObjective,
     ) -> Result<Tensor<1>> {
-        let missing = Error::MissingState {
-            estimator: ENTRY.id,
-        };
-        let state = self.state(layer)?;
-        let network = state.control.as_ref().ok_or(missing.clone())?;
-        let input = self.input.as_ref().map(|x| tiled(x, draws));
+        let state = self.attached.layer(&ENTRY, layer)?;
+        let network = state.control.as_ref().expect(LOOKED_FOR);
+        let input = self.attached.input.as_ref().map(|x| tiled(x, draws));
         let z = relaxed.z.clone();
         let (value, gradient) = network.value_and_gradient(z, input.as_ref(), below, law)?;
         if self.config.control == RelaxControl::Network {
@@ -212,8 +203,8 @@ impl Relax {
             let controlled = controlled(law, relaxed, values, control, None);
             return Ok(controlled.model + controlled.variance);
         }
-        let eta = read(state.coefficients.as_ref().ok_or(missing.clone())?, law)?;
-        let log_temperature = read(state.log_temperature.as_ref().ok_or(missing)?, law)?;
+        let eta = read(state.coefficients.as_ref().expect(LOOKED_FOR), law)?;
+        let log_temperature = read(state.log_temperature.as_ref().expect(LOOKED_FOR), law)?;
         let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
         let scaled = cost.scaled(eta.clone());
         let control = ControlVariate {
@@ -235,7 +226,7 @@ impl Stacked for Relax {
     fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
         let drawn = RelaxedPass::new(self, noise, chain)?;
         let laws = &drawn.pass.laws;
-        let temperature = |(layer, law): (usize, &Law)| match &self.state(layer)?.log_temperature {
+        let temperature = |(layer, law): (usize, &Law)| match &self.attached.layer(&ENTRY, layer)?.log_temperature {
             Some(number) => read(number, law),
             None => Ok(law.natural().inner().zeros_like().slice([0..1, 0..1, 0..1]).reshape([1])),
         };
@@ -316,13 +307,8 @@ impl Estimator for Relax {
         states: &[State],
         input: Option<Tensor<2>>,
     ) -> Result<Box<dyn Estimator>> {
-        if let Some(part) = states.iter().find_map(|state| self.missing(state)) {
-            let estimator = ENTRY.id;
-            return Err(Error::ForeignState { estimator, part });
-        }
         Ok(Box::new(Self {
-            bound: states.to_vec(),
-            input,
+            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
             ..self.clone()
         }))
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::chain::ChainEstimate;
 use super::estimate::{Estimate, Estimator};
 use super::network::{ControlNetwork, Network};
+use super::registry::Entry;
 use crate::Key;
 use crate::distribution::{Distribution, Law};
 use crate::error::{Error, Result};
@@ -161,6 +162,46 @@ pub enum LearnedBaseline {
 pub(super) fn numbers(start: &[f64], device: &Device, dtype: DType) -> Param<Tensor<1>> {
     let data = TensorData::new(start.to_vec(), [start.len()]);
     Param::from_tensor(Tensor::from_data(data, (device, dtype)))
+}
+
+/// The states of an estimator's layers and its conditioning input, as `bind_layers` attaches them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attached {
+    states: Vec<State>,
+    pub input: Option<Tensor<2>>,
+}
+
+impl Attached {
+    /// States that have all parts that an estimator uses; `lacks` names the first one that a state
+    /// does not have.
+    pub fn new(
+        entry: &Entry,
+        states: &[State],
+        input: Option<Tensor<2>>,
+        lacks: impl FnMut(&State) -> Option<&'static str>,
+    ) -> Result<Self> {
+        if let Some(part) = states.iter().find_map(lacks) {
+            let estimator = entry.id;
+            return Err(Error::ForeignState { estimator, part });
+        }
+        let states = states.to_vec();
+        Ok(Self { states, input })
+    }
+
+    /// The state of a layer.
+    pub fn layer(&self, entry: &Entry, layer: usize) -> Result<&State> {
+        let estimator = entry.id;
+        let missing = Error::MissingState { estimator };
+        self.states.get(layer).ok_or(missing)
+    }
+
+    /// The state of one layer alone, as that of the only one; none if there is none.
+    pub fn only(&self, layer: usize) -> Self {
+        Self {
+            states: self.states.get(layer).cloned().into_iter().collect(),
+            input: self.input.clone(),
+        }
+    }
 }
 
 /// Whether a part of a state has so many numbers; those of another estimator may be more or fewer.
