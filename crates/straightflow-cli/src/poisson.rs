@@ -187,7 +187,8 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
         for (name, svg) in plots::draw(&config, &cells, &summary)? {
             record.write_text(name, &svg)?;
         }
-        if played > 0 {
+        // A process that was killed after its last cell leaves a complete run without its notes.
+        if played > 0 || !record.path().join("timing.json").exists() {
             let share = played as f64 / cells.len() as f64;
             record.write_json("timing.json", &Timing::since(start, share, jobs, command))?;
         }

@@ -126,7 +126,8 @@ impl Record {
         for (name, svg) in plots {
             run.write_text(name, svg)?;
         }
-        if self.worked > 0 {
+        // A process that was killed after its last unit leaves a complete run without its notes.
+        if self.worked > 0 || !run.path().join("timing.json").exists() {
             let share = self.worked as f64 / units as f64;
             run.write_json(
                 "timing.json",
