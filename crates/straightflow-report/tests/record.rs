@@ -254,8 +254,14 @@ fn files_are_replaced_as_a_whole() {
     run.write_text("curves.svg", "<svg/>").expect("written");
     let text = fs::read_to_string(path.join("curves.svg")).expect("plot");
     assert_eq!(text, "<svg/>");
-    // config.toml, metrics.jsonl and the two of above: no temporary file is left.
-    assert_eq!(fs::read_dir(&path).expect("entries").count(), 4);
+    // Not UTF-8, and shorter than what it replaces.
+    run.write_bytes("prior.png", b"\x89PNG\0\xff")
+        .expect("written");
+    run.write_bytes("prior.png", b"\xff\0").expect("written");
+    let bytes = fs::read(path.join("prior.png")).expect("picture");
+    assert_eq!(bytes, b"\xff\0");
+    // config.toml, metrics.jsonl and the three of above: no temporary file is left.
+    assert_eq!(fs::read_dir(&path).expect("entries").count(), 5);
 }
 
 #[test]
@@ -265,10 +271,14 @@ fn a_file_that_cannot_be_replaced_stays_as_it_was() {
     let obstacle = path.join("summary.json");
     fs::create_dir(&obstacle).expect("a directory in the way");
     fs::write(obstacle.join("inside"), "kept").expect("a file");
-    let error = run.write_json("summary.json", &record(1));
-    let error = error.expect_err("a directory is in the way");
-    assert!(matches!(&error, RecordError::Write { path, .. } if *path == obstacle));
-    assert!(!error.is_bad_input());
+    for error in [
+        run.write_json("summary.json", &record(1)),
+        run.write_bytes("summary.json", b"\xff"),
+    ] {
+        let error = error.expect_err("a directory is in the way");
+        assert!(matches!(&error, RecordError::Write { path, .. } if *path == obstacle));
+        assert!(!error.is_bad_input());
+    }
     assert_eq!(fs::read(obstacle.join("inside")).expect("kept"), b"kept");
     assert_eq!(fs::read_dir(&path).expect("entries").count(), 3);
 }
@@ -289,6 +299,8 @@ fn files_of_a_run_have_plain_names_that_are_not_taken() {
         "metrics.jsonl",
     ] {
         let error = run.write_text(name, "text").expect_err(name);
+        assert!(matches!(error, RecordError::Name { .. }), "{name}");
+        let error = run.write_bytes(name, b"\xff").expect_err(name);
         assert!(matches!(error, RecordError::Name { .. }), "{name}");
     }
     assert_eq!(content(&path), before);

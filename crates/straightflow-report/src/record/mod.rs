@@ -7,6 +7,7 @@
 //! | `summary.json` | results only, the same bits when the run is repeated | at the end |
 //! | `timing.json` | wall time, machine, versions, date | at the end |
 //! | `*.svg` | plots | at the end |
+//! | `*.png` | pictures | at the end |
 //!
 //! A process may be killed at any time. The lines of `metrics.jsonl` that are complete stay, a torn
 //! last one is cut off when the run is opened again, and every other file is either the old one or
@@ -34,6 +35,7 @@
 //! ```
 
 mod atomic;
+mod claim;
 mod error;
 mod lines;
 
@@ -79,9 +81,7 @@ impl Run {
             path: path.to_owned(),
             source,
         })?;
-        if !holds_same_run(path, &text)? {
-            create(path, &text)?;
-        }
+        claim::directory(path, &text)?;
 
         let file = path.join(METRICS);
         let unwritable = |reason| RecordError::Unwritable {
@@ -197,6 +197,15 @@ impl Run {
     /// # Errors
     /// The name is not a plain one, or the file cannot be written.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
+        self.write_bytes(name, text.as_bytes())
+    }
+
+    /// Writes a file of any kind as a whole: afterwards there is the new one or, after an error, the
+    /// old one.
+    ///
+    /// # Errors
+    /// The name is not a plain one, or the file cannot be written.
+    pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
         let plain = Path::new(name).file_name() == Some(OsStr::new(name));
         if !plain || name == CONFIG || name == METRICS {
             return Err(RecordError::Name {
@@ -204,17 +213,25 @@ impl Run {
             });
         }
         let file = self.path.join(name);
-        write_file(&file, text).map_err(|source| RecordError::Write { path: file, source })
+        write_file_bytes(&file, bytes).map_err(|source| RecordError::Write { path: file, source })
     }
 }
 
-/// Replaces a file as a whole, through a temporary file beside it. After an error the old one is
-/// unchanged.
+/// Replaces a file of text as a whole, through a temporary file beside it. After an error the old one
+/// is unchanged.
 ///
 /// # Errors
 /// Those of the operating system.
 pub fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    atomic::replace(path, |out| out.write_all(text.as_bytes()))
+    write_file_bytes(path, text.as_bytes())
+}
+
+/// [`write_file`] for files of any kind.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn write_file_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    atomic::replace(path, |out| out.write_all(bytes))
 }
 
 /// The records in the bytes of a `metrics.jsonl`, without a torn last line. The path is for messages.
@@ -223,71 +240,6 @@ pub(crate) fn parse_lines<T: DeserializeOwned>(
     bytes: &[u8],
 ) -> Result<Vec<T>, RecordError> {
     lines::parse(path, lines::complete(bytes))
-}
-
-/// Whether the directory is there and holds the run with this configuration; false means that it is
-/// free.
-fn holds_same_run(path: &Path, text: &str) -> Result<bool, RecordError> {
-    let unwritable = |reason| RecordError::Unwritable {
-        path: path.to_owned(),
-        reason,
-    };
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(unwritable(error)),
-    };
-    let mut free = true;
-    for entry in entries {
-        let name = entry.map_err(unwritable)?.file_name();
-        if name == CONFIG {
-            return same_config(path, text);
-        }
-        // What a process leaves behind that was killed while it created a run.
-        free &= atomic::is_temporary(&name);
-    }
-    if free {
-        Ok(false)
-    } else {
-        Err(RecordError::NotARun {
-            path: path.to_owned(),
-        })
-    }
-}
-
-fn same_config(path: &Path, text: &str) -> Result<bool, RecordError> {
-    let recorded = read(&path.join(CONFIG))?;
-    if recorded == text.as_bytes() {
-        return Ok(true);
-    }
-    let recorded = String::from_utf8_lossy(&recorded);
-    let missing = |from: &str, other: &str| -> Option<String> {
-        let mut lines = from.lines();
-        let line = lines.find(|line| !other.lines().any(|known| known == *line));
-        line.map(str::to_owned)
-    };
-    Err(RecordError::AnotherRun {
-        path: path.to_owned(),
-        line: missing(&recorded, text)
-            .or_else(|| missing(text, &recorded))
-            .unwrap_or_else(|| "the order of its lines".to_owned()),
-    })
-}
-
-fn create(path: &Path, text: &str) -> Result<(), RecordError> {
-    let unwritable = |reason| RecordError::Unwritable {
-        path: path.to_owned(),
-        reason,
-    };
-    fs::create_dir_all(path).map_err(unwritable)?;
-    match atomic::create(&path.join(CONFIG), text) {
-        Ok(()) => Ok(()),
-        // Another process was faster.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            same_config(path, text).map(|_| ())
-        }
-        Err(error) => Err(unwritable(error)),
-    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, RecordError> {
