@@ -1,11 +1,13 @@
-//! Run records to tables, SVG plots and one self-contained HTML page. No tensors in here.
+//! Run records to tables, SVG plots, pictures and one self-contained HTML page. No tensors in here.
 //!
 //! * [`record`]: the directory of a run, which is written while the run goes on and read when it is
 //!   resumed.
 //! * [`plot`]: numbers and labels to SVG.
+//! * [`picture`]: greyscale images to PNG.
 //! * [`html`]: run directories to one page.
 
 pub mod html;
+pub mod picture;
 pub mod plot;
 pub mod record;
 
