@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use straightflow_report::html::{self, ReportError};
+use straightflow_report::picture::Picture;
 use tempfile::TempDir;
 
 fn runs() -> (TempDir, Vec<PathBuf>) {
@@ -68,20 +69,58 @@ fn the_page_has_every_run_with_its_command_numbers_and_plots() {
 }
 
 #[test]
+fn pictures_are_parts_of_the_page_with_captions() {
+    let (_parent, runs) = runs();
+    let mut picture = Picture::new(2, 3).expect("a size");
+    picture.push_row(&[0.5; 12]).expect("two images");
+    let file = picture.png(2).expect("a file");
+    for name in ["weights.png", "prior.png", "reconstructions.png"] {
+        fs::write(runs[0].join(name), &file).expect("written");
+    }
+    let page = html::render(&runs[..1]).expect("a page");
+    let places: Vec<Option<usize>> = [
+        "Images above, their reconstructions below. <span class=\"where\">reconstructions.png",
+        "Samples of the prior. <span class=\"where\">prior.png",
+        "<figcaption>weights <span class=\"where\">weights.png",
+    ]
+    .map(|caption| page.find(caption))
+    .to_vec();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted());
+    let image = "<img src=\"data:image/png;base64,iVBORw0KGgo";
+    assert_eq!(page.matches(image).count(), 3);
+    assert_eq!(page.matches("width=\"14\" height=\"4\" alt=\"").count(), 3);
+    assert!(page.contains("img-src data:"));
+}
+
+#[test]
+fn pictures_that_are_none_or_too_large_are_refused() {
+    let (_parent, runs) = runs();
+    let file = runs[0].join("prior.png");
+    for (bytes, words) in [
+        (b"<svg/>".to_vec(), "not a PNG file"),
+        (Vec::new(), "not a PNG file"),
+        (vec![0; 5 << 20], "more than 4 MiB"),
+    ] {
+        fs::write(&file, bytes).expect("written");
+        match refused(&runs[0]) {
+            ReportError::Unexpected { path, reason } => {
+                assert_eq!(path, file);
+                assert!(reason.contains(words), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn the_page_needs_nothing_from_outside() {
     let (_parent, runs) = runs();
     let page = html::render(&runs).expect("a page");
-    for word in [
-        "<script",
-        "<link",
-        "<img",
-        "src=",
-        "@import",
-        "url(",
-        "javascript:",
-    ] {
+    for word in ["<script", "<link", "@import", "url(", "javascript:"] {
         assert!(!page.contains(word), "{word}");
     }
+    let inside = page.matches("src=\"data:image/png;base64,").count();
+    assert_eq!(page.matches("src=").count(), inside);
     // The only addresses are names of namespaces.
     let addresses = page.matches("http://").count() + page.matches("https://").count();
     assert_eq!(

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::ReportError;
 use super::figure::Figure;
+use super::image::{self, Image};
 use crate::record::{self, CONFIG, METRICS, SUMMARY, TIMING};
 
 /// A JSON object.
@@ -26,6 +27,7 @@ pub struct Recorded {
     pub rows: Vec<Object>,
     pub timing: Object,
     pub figures: Vec<Figure>,
+    pub images: Vec<Image>,
 }
 
 impl Recorded {
@@ -64,6 +66,7 @@ impl Recorded {
             rows,
             timing,
             figures: figures(directory)?,
+            images: images(directory)?,
         })
     }
 
@@ -147,6 +150,36 @@ fn take_rows(path: &Path, summary: &mut Object) -> Result<Vec<Object>, ReportErr
 /// The plots of a run: results before explanations, each kind by name.
 fn figures(directory: &Path) -> Result<Vec<Figure>, ReportError> {
     const ORDER: [&str; 5] = ["curves", "pareto", "log-variance", "weights", "flow"];
+    let mut figures = Vec::new();
+    for file in files(directory, "svg", &ORDER)? {
+        if let Some(text) = read(&file)? {
+            figures.push(Figure::parse(&file, &text)?);
+        }
+    }
+    Ok(figures)
+}
+
+/// The pictures of a run.
+fn images(directory: &Path) -> Result<Vec<Image>, ReportError> {
+    const ORDER: [&str; 2] = ["reconstructions", "prior"];
+    let mut images = Vec::new();
+    for file in files(directory, "png", &ORDER)? {
+        // A file that is refused for its size is not read before.
+        if fs::metadata(&file).is_ok_and(|file| file.len() > image::MAX_BYTES) {
+            return Err(ReportError::Unexpected {
+                path: file,
+                reason: image::too_large(),
+            });
+        }
+        if let Some(bytes) = read_bytes(&file)? {
+            images.push(Image::parse(&file, &bytes)?);
+        }
+    }
+    Ok(images)
+}
+
+/// The files with this extension, those whose names begin with one of `order` first.
+fn files(directory: &Path, extension: &str, order: &[&str]) -> Result<Vec<PathBuf>, ReportError> {
     let unreadable = |source| ReportError::Read {
         path: directory.to_owned(),
         source,
@@ -154,24 +187,14 @@ fn figures(directory: &Path) -> Result<Vec<Figure>, ReportError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(unreadable)? {
         let file = entry.map_err(unreadable)?.path();
-        if file.extension().is_some_and(|extension| extension == "svg") {
+        if file.extension().is_some_and(|found| found == extension) {
             files.push(file);
         }
     }
     files.sort_by_cached_key(|file| {
-        let name = file
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let kind = ORDER.iter().position(|kind| name.starts_with(kind));
-        (kind.unwrap_or(ORDER.len()), name)
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let kind = order.iter().position(|kind| name.starts_with(kind));
+        (kind.unwrap_or(order.len()), name.into_owned())
     });
-    let mut figures = Vec::new();
-    for file in files {
-        if let Some(text) = read(&file)? {
-            figures.push(Figure::parse(&file, &text)?);
-        }
-    }
-    Ok(figures)
+    Ok(files)
 }

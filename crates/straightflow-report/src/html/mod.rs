@@ -6,6 +6,7 @@
 mod error;
 mod experiment;
 mod figure;
+mod image;
 mod load;
 mod number;
 mod page;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::GENERATOR;
 use super::experiment::Experiment;
 use super::figure::Figure;
+use super::image::Image;
 use super::load::{Object, Recorded};
 use super::number;
 use super::short_name;
@@ -38,6 +39,7 @@ struct Section<'a> {
     facts: Vec<Fact>,
     timing: Vec<Fact>,
     figures: &'a [Figure],
+    images: &'a [Image],
 }
 
 /// A heading of a table and what it means.
@@ -109,6 +111,7 @@ impl<'a> Section<'a> {
                 .filter_map(|(key, value)| fact(key, value))
                 .collect(),
             figures: &run.figures,
+            images: &run.images,
         }
     }
 }

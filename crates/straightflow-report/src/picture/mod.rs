@@ -17,6 +17,8 @@
 
 mod png;
 
+pub(crate) use png::SIGNATURE;
+
 /// The largest picture, in pixels. A page with larger ones is not read any more.
 const MAX_PIXELS: usize = 1 << 24;
 

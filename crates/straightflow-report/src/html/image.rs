@@ -1,0 +1,157 @@
+//! PNG files as parts of a page.
+
+use std::path::Path;
+
+use data_encoding::BASE64;
+
+use super::ReportError;
+use crate::picture::SIGNATURE;
+
+/// The largest file, in bytes. The page holds four thirds of it.
+pub const MAX_BYTES: u64 = 4 << 20;
+
+/// Where the width and the height stand, after the signature and the length and kind of the header.
+const WIDTH_AT: usize = SIGNATURE.len() + 8;
+
+/// Beyond this a browser would spend hundreds of megabytes on a small file.
+const MAX_PIXELS: u64 = 1 << 26;
+
+/// A picture to be put into a page.
+pub struct Image {
+    /// The name of its file.
+    pub file: String,
+    pub caption: String,
+    /// What is to be seen, for those who cannot see it.
+    pub alt: String,
+    /// The file in base64.
+    pub data: String,
+    pub width: u32,
+    pub height: u32,
+}
+
+impl Image {
+    /// Takes a file that is a PNG of a size that a page can hold.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ReportError> {
+        let unexpected = |reason: String| ReportError::Unexpected {
+            path: path.to_owned(),
+            reason,
+        };
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(unexpected(too_large()));
+        }
+        let (width, height) =
+            size(bytes).ok_or_else(|| unexpected("it is not a PNG file".to_owned()))?;
+        if u64::from(width) * u64::from(height) > MAX_PIXELS {
+            return Err(unexpected(format!(
+                "{width} by {height} pixels are too many for a report"
+            )));
+        }
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let (caption, alt) = description(&stem);
+        Ok(Self {
+            file: file.into_owned(),
+            caption,
+            alt,
+            data: BASE64.encode(bytes),
+            width,
+            height,
+        })
+    }
+}
+
+/// Why a file of more than [`MAX_BYTES`] is refused.
+pub fn too_large() -> String {
+    format!(
+        "a report takes no pictures of more than {} MiB",
+        MAX_BYTES >> 20
+    )
+}
+
+/// Width and height, if the file begins as a PNG file does.
+fn size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let header = bytes.strip_prefix(&SIGNATURE)?.get(4..8)?;
+    let number = |at: usize| {
+        let number = bytes.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_be_bytes(number)).filter(|number| *number > 0)
+    };
+    let size = (number(WIDTH_AT)?, number(WIDTH_AT + 4)?);
+    (header == b"IHDR").then_some(size)
+}
+
+/// The caption, and what is to be seen.
+fn description(stem: &str) -> (String, String) {
+    let (caption, alt) = match stem {
+        "reconstructions" => (
+            "Images above, their reconstructions below.",
+            "small greyscale images in rows, and below each its reconstruction",
+        ),
+        "prior" => (
+            "Samples of the prior.",
+            "a grid of small greyscale images, each made from a sample of the prior",
+        ),
+        other => return (other.to_owned(), format!("the picture {other}")),
+    };
+    (caption.to_owned(), alt.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::Picture;
+
+    fn file() -> Vec<u8> {
+        let mut picture = Picture::new(2, 3).expect("a size");
+        picture.push_row(&[0.5; 12]).expect("two images");
+        picture.png(2).expect("a file")
+    }
+
+    fn refused(bytes: &[u8]) -> String {
+        match Image::parse(Path::new("run/prior.png"), bytes) {
+            Err(error @ ReportError::Unexpected { .. }) => error.to_string(),
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("{} bytes were taken", bytes.len()),
+        }
+    }
+
+    #[test]
+    fn an_image_has_its_size_and_its_bytes() {
+        let image = Image::parse(Path::new("run/prior.png"), &file()).expect("an image");
+        assert_eq!((image.width, image.height), (14, 4));
+        assert_eq!(BASE64.decode(image.data.as_bytes()), Ok(file()));
+        assert_eq!(image.file, "prior.png");
+        assert_eq!(image.caption, "Samples of the prior.");
+    }
+
+    #[test]
+    fn captions_follow_the_names() {
+        let caption = |name: &str| {
+            let image = Image::parse(Path::new(name), &file()).expect("an image");
+            assert!(!image.alt.is_empty());
+            image.caption
+        };
+        assert!(caption("reconstructions.png").contains("reconstructions below"));
+        assert_eq!(caption("first-layer.png"), "first-layer");
+    }
+
+    #[test]
+    fn what_is_no_picture_for_a_page_is_refused() {
+        let whole = file();
+        for length in [0, 7, 8, 20, 23] {
+            let message = refused(&whole[..length]);
+            assert_eq!(message, "run/prior.png: it is not a PNG file");
+        }
+        refused(b"GIF89a, which browsers would show as well");
+        let changed = |at: usize, value: &[u8]| {
+            let mut bytes = whole.clone();
+            bytes[at..at + value.len()].copy_from_slice(value);
+            refused(&bytes)
+        };
+        assert!(changed(12, b"IDAT").contains("not a PNG"));
+        assert!(changed(WIDTH_AT, &[0; 4]).contains("not a PNG"));
+        assert!(changed(WIDTH_AT, &[0xff; 8]).contains("too many"));
+        let mut large = whole.clone();
+        large.resize(MAX_BYTES as usize + 1, 0);
+        assert!(refused(&large).contains("more than 4 MiB"));
+    }
+}
