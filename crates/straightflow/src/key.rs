@@ -68,6 +68,15 @@ impl Key {
         self.stream(0, 0)
     }
 
+    /// The first 32 bytes of the key's own output, a seed for some other generator.
+    ///
+    /// A key that is used so is used up: numbers that it would give begin with the same bytes.
+    pub fn seed(self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        self.generator().fill_bytes(&mut seed);
+        seed
+    }
+
     /// Fills `out` with numbers uniform on the open interval (0, 1), on all threads of the current
     /// rayon pool.
     ///

@@ -2,6 +2,7 @@
 
 use burn::nn::LinearConfig;
 use burn::tensor::{DType, Device, Tensor};
+use chacha20::rand_core::Rng;
 use rayon::ThreadPoolBuilder;
 use straightflow::distribution::{Family, Law};
 use straightflow::estimator::{Noise, NoiseSpec};
@@ -45,7 +46,6 @@ fn uniform_numbers() {
 /// A longer fill begins with the shorter one, and is the generator's own stream.
 #[test]
 fn bits_depend_on_the_position_only() {
-    use chacha20::rand_core::Rng;
     let fill = |len: usize| {
         let mut out = vec![0.0f64; len];
         Key::new(7).fill_uniform_f64(&mut out);
@@ -74,6 +74,18 @@ fn the_stream_is_pinned() {
 
 const PINNED_F64: [f64; 3] = [0.9939542277555503, 0.930008224158786, 0.4745726139969014];
 const PINNED_F32: [f32; 3] = [0.0155697465, 0.8502808, 0.07456857];
+
+/// The seed of another generator is the beginning of the key's own stream, and no child's key.
+#[test]
+fn a_seed_is_the_first_output() {
+    let key = Key::new(7);
+    let mut own = [0; 32];
+    key.generator().fill_bytes(&mut own);
+    assert_eq!(key.seed(), own);
+    let [child] = key.split();
+    assert_ne!(key.seed(), child.seed());
+    assert_ne!(key.seed(), Key::new(8).seed());
+}
 
 #[test]
 fn keys_differ_from_their_children_and_each_other() {
