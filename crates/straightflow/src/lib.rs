@@ -55,7 +55,7 @@ pub mod projection;
 
 pub use error::{Error, Result};
 pub use key::Key;
-pub use ops::{Rule, custom_grad};
+pub use ops::{Rule, custom_grad, fused};
 
 /// What most programs need: keys, distributions, estimators, and the oracle.
 pub mod prelude {

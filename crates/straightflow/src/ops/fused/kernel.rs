@@ -1,0 +1,228 @@
+//! The loops, over slices, compiled for several instruction sets.
+//!
+//! The functions that [`vectorised`] calls, and all that these call, are `#[inline(always)]`: only
+//! what is inlined there is compiled with the instructions that the CPU was found to have.
+
+use super::adam::Step;
+use super::real::Real;
+
+/// Partial sums of a row: one register of the widest instruction set, for `f32`.
+const LANES: usize = 16;
+
+/// Runs a loop with the best instructions of this CPU.
+///
+/// `pulp::Arch` would do, but leaves AVX2 out unless a feature of pulp is switched on that burn's
+/// matrix product does not need, and pulp is built only once.
+fn vectorised(work: impl FnOnce()) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(avx_512) = pulp::x86::V4::try_new() {
+            return avx_512.vectorize(work);
+        }
+        if let Some(avx_2) = pulp::x86::V3::try_new() {
+            return avx_2.vectorize(work);
+        }
+    }
+    work();
+}
+
+/// Two matrices with `d` columns whose rows meet each other: row `i` of the longer one meets row
+/// `i % rows` of the shorter one.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a, R> {
+    pub logits: &'a [R],
+    pub x: &'a [R],
+    pub d: usize,
+}
+
+impl<'a, R: Real> Rows<'a, R> {
+    fn len(&self) -> usize {
+        self.logits.len().max(self.x.len()) / self.d
+    }
+
+    /// The pairs that a row of a matrix of this size is part of.
+    #[inline(always)]
+    fn pairs_of(&self, row: usize, matrix: &[R]) -> impl Iterator<Item = usize> + use<R> {
+        (row..self.len()).step_by(matrix.len() / self.d)
+    }
+
+    #[inline(always)]
+    fn logits_of(&self, pair: usize) -> &'a [R] {
+        row_of(self.logits, pair, self.d)
+    }
+
+    #[inline(always)]
+    fn x_of(&self, pair: usize) -> &'a [R] {
+        row_of(self.x, pair, self.d)
+    }
+
+    /// `sum_j x l - ln(1 + exp(l))` of each pair.
+    pub fn log_prob(self) -> Vec<R> {
+        let mut out = vec![R::ZERO; self.len()];
+        vectorised(
+            #[inline(always)]
+            || self.write_log_prob(&mut out),
+        );
+        out
+    }
+
+    /// Each logarithm is computed once, however often its row is repeated.
+    #[inline(always)]
+    fn write_log_prob(self, out: &mut [R]) {
+        let mut tail = vec![R::ZERO; self.d];
+        for (row, logits) in self.logits.chunks_exact(self.d).enumerate() {
+            for (tail, l) in tail.iter_mut().zip(logits) {
+                *tail = l.exp_of_minus_abs().ln_1p_of_unit();
+            }
+            for pair in self.pairs_of(row, self.logits) {
+                out[pair] = row_log_prob(logits, self.x_of(pair), &tail);
+            }
+        }
+    }
+
+    /// `sum g (x - sigmoid(l))` over the pairs of each row of logits.
+    pub fn gradient_by_logits(self, grad: &[R]) -> Vec<R> {
+        let mut out = vec![R::ZERO; self.logits.len()];
+        vectorised(
+            #[inline(always)]
+            || self.add_gradient_by_logits(grad, &mut out),
+        );
+        out
+    }
+
+    #[inline(always)]
+    fn add_gradient_by_logits(self, grad: &[R], out: &mut [R]) {
+        let mut rare = vec![R::ZERO; self.d];
+        let rows = self.logits.chunks_exact(self.d);
+        for (row, (logits, out)) in rows.zip(out.chunks_exact_mut(self.d)).enumerate() {
+            for (rare, l) in rare.iter_mut().zip(logits) {
+                let e = l.exp_of_minus_abs();
+                *rare = e / (R::ONE + e);
+            }
+            for pair in self.pairs_of(row, self.logits) {
+                let g = grad[pair];
+                let values = logits.iter().zip(self.x_of(pair)).zip(&rare);
+                for (out, ((l, x), rare)) in out.iter_mut().zip(values) {
+                    // For x = 1 and a large logit, x - sigmoid(l) would have lost its digits.
+                    let slope = if *l >= R::ZERO {
+                        (*x - R::ONE) + *rare
+                    } else {
+                        *x - *rare
+                    };
+                    *out += g * slope;
+                }
+            }
+        }
+    }
+
+    /// `sum g l` over the pairs of each row of `x`.
+    pub fn gradient_by_x(self, grad: &[R]) -> Vec<R> {
+        let mut out = vec![R::ZERO; self.x.len()];
+        vectorised(
+            #[inline(always)]
+            || self.add_gradient_by_x(grad, &mut out),
+        );
+        out
+    }
+
+    #[inline(always)]
+    fn add_gradient_by_x(self, grad: &[R], out: &mut [R]) {
+        for (row, out) in out.chunks_exact_mut(self.d).enumerate() {
+            for pair in self.pairs_of(row, self.x) {
+                let g = grad[pair];
+                for (out, l) in out.iter_mut().zip(self.logits_of(pair)) {
+                    *out += g * *l;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn row_of<R>(matrix: &[R], pair: usize, d: usize) -> &[R] {
+    let row = pair % (matrix.len() / d);
+    &matrix[row * d..(row + 1) * d]
+}
+
+#[inline(always)]
+fn row_log_prob<R: Real>(logits: &[R], x: &[R], tail: &[R]) -> R {
+    let mut lanes = [R::ZERO; LANES];
+    let (l, l_rest) = logits.as_chunks::<LANES>();
+    let (x, x_rest) = x.as_chunks::<LANES>();
+    let (t, t_rest) = tail.as_chunks::<LANES>();
+    for ((l, x), t) in l.iter().zip(x).zip(t) {
+        for lane in 0..LANES {
+            lanes[lane] += coordinate(l[lane], x[lane], t[lane]);
+        }
+    }
+    let mut sum = R::ZERO;
+    for lane in lanes {
+        sum += lane;
+    }
+    for ((l, x), t) in l_rest.iter().zip(x_rest).zip(t_rest) {
+        sum += coordinate(*l, *x, *t);
+    }
+    sum
+}
+
+/// The difference of the first two is exact for `x` of 0 or 1, so nothing cancels.
+#[inline(always)]
+fn coordinate<R: Real>(l: R, x: R, tail: R) -> R {
+    let positive = if l > R::ZERO { l } else { R::ZERO };
+    (x * l - positive) - tail
+}
+
+/// One step of Adam: parameters, gradient, and both moments.
+pub(super) fn adam<R: Real>(step: Step, p: &mut [R], g: &[R], m: &mut [R], v: &mut [R]) {
+    assert!(
+        [g.len(), m.len(), v.len()] == [p.len(); 3],
+        "a gradient and two moments for each parameter"
+    );
+    let [beta_1, beta_2, rate, epsilon] =
+        [step.beta_1, step.beta_2, step.rate, step.epsilon].map(R::from_f64);
+    let (rest_1, rest_2) = (R::ONE - beta_1, R::ONE - beta_2);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (((p, g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
+                *m = beta_1 * *m + rest_1 * *g;
+                *v = beta_2 * *v + rest_2 * (*g * *g);
+                *p -= rate * *m / (v.square_root() + epsilon);
+            }
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(count: usize, scale: f32) -> Vec<f32> {
+        (0..count)
+            .map(|i| (1.7 * i as f32).sin() * scale * (i % 9) as f32)
+            .collect()
+    }
+
+    /// Whatever instructions were chosen, the bits are those of the plain loop.
+    #[test]
+    fn instructions_do_not_change_single_precision() {
+        let (d, r, s) = (53, 2, 6);
+        let (logits, x) = (numbers(r * d, 13.0), numbers(s * d, 0.1));
+        let rows = Rows {
+            logits: &logits,
+            x: &x,
+            d,
+        };
+        let grad = numbers(s, 1.0);
+
+        let mut plain = vec![0.0; s];
+        rows.write_log_prob(&mut plain);
+        assert_eq!(rows.log_prob(), plain);
+        let mut plain = vec![0.0; r * d];
+        rows.add_gradient_by_logits(&grad, &mut plain);
+        assert_eq!(rows.gradient_by_logits(&grad), plain);
+        let mut plain = vec![0.0; s * d];
+        rows.add_gradient_by_x(&grad, &mut plain);
+        assert_eq!(rows.gradient_by_x(&grad), plain);
+    }
+}

@@ -1,0 +1,23 @@
+//! Hot loops in one pass over memory: the log-probability of binary variables, and Adam.
+//!
+//! Composed of tensor operations, either one reads and writes whole tensors several times.
+//! [`bernoulli_log_prob`] and [`Adam`] do the work in one pass, with the SIMD instructions that the
+//! CPU turns out to have, for `f32` and `f64` tensors of the flex backend. For other types and
+//! backends they are composed of tensor operations: the same values up to rounding.
+//!
+//! They use one thread, so nothing depends on the number of threads. Sums run in sixteen lanes
+//! whatever the width of a register, and products are rounded before they are added: results in
+//! `f32` have the same bits on every CPU. In `f64` the logarithms and exponentials are those of the
+//! platform's mathematical library.
+
+mod adam;
+mod bernoulli;
+#[cfg(feature = "flex")]
+mod flex;
+#[cfg(feature = "flex")]
+mod kernel;
+#[cfg(feature = "flex")]
+mod real;
+
+pub use adam::{Adam, AdamConfig};
+pub use bernoulli::bernoulli_log_prob;
