@@ -9,6 +9,7 @@ use burn::tensor::{
 
 use super::{CountLaw, Family};
 use crate::error::{Error, Result};
+use crate::ops::fused::bernoulli_log_prob;
 use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like, map_host, to_host};
 
 /// Independent discrete variables of one family, in the shapes that estimators work with.
@@ -243,6 +244,13 @@ impl Law {
     /// `log q(z)` of each draw and batch element, `[n, batch]`: the sum of
     /// [`log_prob_each`](Self::log_prob_each) over the coordinates.
     pub fn log_prob(&self, z: Tensor<4>) -> Tensor<2> {
+        let [batch, d, _] = self.dims();
+        let [n, rows, columns, _] = z.dims();
+        // One row of parameters for all, or one for each batch element of every draw.
+        if self.family == Family::Bernoulli && columns == d && (batch == 1 || rows == batch) {
+            let logits = self.natural().reshape([batch, d]);
+            return bernoulli_log_prob(logits, z.reshape([n * rows, d])).reshape([n, rows]);
+        }
         self.log_prob_each(z).sum_dim(2).squeeze_dim(2)
     }
 
