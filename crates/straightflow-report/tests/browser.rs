@@ -55,6 +55,9 @@ fn the_report_is_right_on_screens_and_in_print() {
                 Vec::<String>::new(),
                 "{scheme}, {width} px"
             );
+            // A picture that cannot be read or that the policy forbids has no width.
+            let unseen = "[...document.images].filter(i => !i.naturalWidth).map(i => i.alt).join()";
+            assert_eq!(browser.text(unseen), "");
             let picture = browser.screenshot(width, size.scroll_height);
             let file = screenshots().join(format!("report-{scheme}-{width}.png"));
             fs::write(&file, picture).expect("a screenshot");

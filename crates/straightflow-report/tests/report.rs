@@ -38,12 +38,19 @@ fn row(page: &str, label: &str) -> Vec<String> {
 fn the_page_has_every_run_with_its_command_numbers_and_plots() {
     let (_parent, runs) = runs();
     let page = html::render(&runs).expect("a page");
-    for title in ["The Poisson game", "The one-bit toy", "The laboratory"] {
+    for title in [
+        "The Poisson game",
+        "The variational autoencoder",
+        "The autoencoders of Table 2",
+        "The one-bit toy",
+        "The laboratory",
+    ] {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
     assert!(page.contains("straightflow poisson --seeds 20 --epochs 120"));
-    assert_eq!(page.matches("<figure>").count(), 5);
-    assert_eq!(page.matches("<svg").count(), 5);
+    assert_eq!(page.matches("<figure>").count(), 8);
+    assert_eq!(page.matches("<svg").count(), 6);
+    assert_eq!(page.matches("<img").count(), 2);
     assert_eq!(
         row(&page, "straight-through"),
         [
@@ -66,6 +73,48 @@ fn the_page_has_every_run_with_its_command_numbers_and_plots() {
     assert!(page.contains("straight-through, matched gain (0.0102)"));
     assert!(page.contains("These numbers are made up."));
     assert!(page.contains("id=\"formulas\"") && page.contains("<math"));
+}
+
+#[test]
+fn an_autoencoder_has_its_bounds_and_pictures() {
+    let (_parent, runs) = runs();
+    let page = html::render(&runs[1..2]).expect("a page");
+    assert_eq!(
+        row(&page, "Straight-through"),
+        [
+            "109.46", "111.57", "111.20", "106.05", "0.00132", "100", "2", "1"
+        ]
+    );
+    assert!(page.contains("<caption>linear, bernoulli, threshold</caption>"));
+    // What the row and the plot show is not shown again.
+    assert!(!page.contains("test nelbo") && !page.contains("<caption>curve"));
+    assert!(page.contains("reconstructions.png") && page.contains("prior.png"));
+}
+
+#[test]
+fn the_grid_of_autoencoders_stands_beside_the_paper() {
+    let (_parent, runs) = runs();
+    let page = html::render(&runs[2..3]).expect("a page");
+    for caption in ["linear", "nonlinear", "two-layers"] {
+        let caption = format!("<caption>{caption}, bernoulli</caption>");
+        assert!(page.contains(&caption), "{caption}");
+    }
+    assert!(page.contains(">paper, Table\u{a0}2</th>"));
+    let arm = row(&page, "ARM");
+    assert_eq!(arm[..5], ["112.28", "0.16", "110.30", "+1.98", "107.08"]);
+    // Columns that are not there are not explained.
+    assert!(page.contains("<dt>bound</dt>") && !page.contains("<dt>df</dt>"));
+    // The paper has none.
+    assert_eq!(row(&page, "DisARM")[2..4], ["–", "–"]);
+    for remark in [
+        "does not state the protocol",
+        "linear (100 of 400), nonlinear (100 of 400), two-layers (100 of 1500)",
+        "REBAR, RELAX and Gumbel-softmax are probably of greyscale images",
+        "pWGF is straight-through on bits",
+        "did not end, their numbers are those of the others: RELAX, two-layers (1)",
+    ] {
+        assert!(page.contains(remark), "{remark}");
+    }
 }
 
 #[test]
@@ -154,12 +203,12 @@ fn values_are_text_and_not_markup() {
 #[test]
 fn an_unknown_experiment_has_a_table_of_its_fields() {
     let (_parent, runs) = runs();
-    let summary = r#"{"experiment": "vae", "best": 98.25, "rows": [
+    let summary = r#"{"experiment": "gates", "best": 98.25, "rows": [
         {"label": "arm", "elbo": -98.2512, "epochs": 3}, {"label": "disarm", "elbo": null}],
         "per_seed": [{"id": "seed 0", "elbo": -99.0}]}"#;
     fs::write(runs[0].join("summary.json"), summary).expect("written");
     let page = html::render(&runs[..1]).expect("a page");
-    assert!(page.contains("<h2>vae</h2>"));
+    assert!(page.contains("<h2>gates</h2>"));
     assert_eq!(row(&page, "arm"), ["−98.25", "3"]);
     assert_eq!(row(&page, "disarm"), ["–", "–"]);
     assert_eq!(row(&page, "seed 0"), ["−99.00"]);

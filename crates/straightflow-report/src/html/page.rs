@@ -77,6 +77,7 @@ impl<'a> Section<'a> {
         for (key, value) in &run.summary {
             match value {
                 _ if experiment.lists.iter().any(|(list, _)| list == key) => {}
+                _ if experiment.shown_elsewhere.contains(&key.as_str()) => {}
                 // A sentence is read, not looked up.
                 Value::String(text) if text.ends_with('.') => remarks.push(text.clone()),
                 Value::Array(values) if values.iter().all(Value::is_string) => {
@@ -99,9 +100,14 @@ impl<'a> Section<'a> {
             name: short_name(&run.directory),
             command: run.command(),
             config: &run.config_text,
-            folded: tables.len() > 2,
+            folded: tables.len() > 3,
             tables,
-            explanations: experiment.columns.iter().filter_map(explanation).collect(),
+            explanations: experiment
+                .columns
+                .iter()
+                .filter(|column| column.occurs(&run.rows))
+                .filter_map(explanation)
+                .collect(),
             remarks,
             facts,
             timing: run

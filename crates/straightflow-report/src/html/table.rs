@@ -75,7 +75,7 @@ impl Column {
     }
 
     /// Whether some row has what the column needs, be it `null`.
-    fn occurs(&self, rows: &[Object]) -> bool {
+    pub fn occurs(&self, rows: &[Object]) -> bool {
         let has = |path: &str| rows.iter().any(|row| field(row, path).is_some());
         match &self.source {
             Source::Field(path) => has(path),
@@ -165,8 +165,9 @@ impl Table {
                 .or_else(|| text(row, "id"))
                 .or_else(|| text(row, "family"))
                 .unwrap_or_default();
+            let spec = text(row, "spec").or_else(|| text(row, "estimator"));
             Row {
-                spec: text(row, "spec").filter(|spec| *spec != label),
+                spec: spec.filter(|spec| !spec.eq_ignore_ascii_case(&label)),
                 cells: columns.iter().map(|column| column.cell(row)).collect(),
                 label,
             }
@@ -195,7 +196,7 @@ pub fn columns_of(rows: &[Object]) -> Vec<Column> {
     let mut keys: Vec<&String> = rows.iter().flat_map(Object::keys).collect();
     keys.sort();
     keys.dedup();
-    keys.retain(|key| !["id", "label", "spec"].contains(&key.as_str()));
+    keys.retain(|key| !["id", "label", "spec", "estimator"].contains(&key.as_str()));
     keys.retain(|key| {
         let values = rows.iter().filter_map(|row| row.get(*key));
         values

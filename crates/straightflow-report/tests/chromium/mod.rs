@@ -179,8 +179,11 @@ impl Browser {
                 self.complaints.push(params.to_string());
             }
             Some("Network.requestWillBeSent") if params["type"] != "Document" => {
-                self.complaints
-                    .push(format!("request: {}", params["request"]["url"]));
+                let url = params["request"]["url"].as_str().unwrap_or_default();
+                // Pictures inside of the page are requests, too.
+                if !url.starts_with("data:image/png;") {
+                    self.complaints.push(format!("request: {url}"));
+                }
             }
             _ => {}
         }

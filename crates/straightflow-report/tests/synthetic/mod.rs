@@ -3,6 +3,8 @@
 // Each test file uses a part of it.
 #![allow(dead_code)]
 
+mod vae;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -11,9 +13,15 @@ use straightflow_report::plot::{
     Axis, Candidate, Curves, Dot, Dots, Flow, Line, Pareto, Reference, Weights,
 };
 
-/// All three, in the order of a report.
+/// All of them, in the order of a report.
 pub fn runs(parent: &Path) -> Vec<PathBuf> {
-    vec![poisson(parent), toy(parent), lab(parent)]
+    vec![
+        poisson(parent),
+        vae::vae(parent),
+        vae::table2(parent),
+        toy(parent),
+        lab(parent),
+    ]
 }
 
 /// Numbers in [-1, 1] without a pattern that one could see.

@@ -58,6 +58,7 @@ pub fn describe(rows: &[Object]) -> Experiment {
         columns,
         split_by: &["problem", "objective"],
         lists: vec![("recommendations", recommendations)],
+        shown_elsewhere: &[],
         remarks: Vec::new(),
     }
 }

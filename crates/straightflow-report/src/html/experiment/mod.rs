@@ -4,7 +4,9 @@
 
 mod lab;
 mod poisson;
+mod table2;
 mod toy;
+mod vae;
 
 use super::load::Object;
 use super::table::{Column, columns_of};
@@ -19,6 +21,8 @@ pub struct Experiment {
     pub split_by: &'static [&'static str],
     /// Further lists of the summary, each with its columns, shown before the rows.
     pub lists: Vec<(&'static str, Vec<Column>)>,
+    /// Fields of the summary that are in the rows or in plots as well.
+    pub shown_elsewhere: &'static [&'static str],
     /// How to read the table, found from its rows.
     pub remarks: Vec<String>,
 }
@@ -29,12 +33,15 @@ impl Experiment {
             "poisson" => poisson::describe(rows),
             "toy" => toy::describe(rows),
             "lab" => lab::describe(rows),
+            "vae" => vae::describe(rows),
+            "table2" => table2::describe(rows),
             other => Self {
                 title: other.to_owned(),
                 about: "",
                 columns: columns_of(rows),
                 split_by: &[],
                 lists: Vec::new(),
+                shown_elsewhere: &[],
                 remarks: Vec::new(),
             },
         }

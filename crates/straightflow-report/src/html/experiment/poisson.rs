@@ -40,6 +40,7 @@ pub fn describe(rows: &[Object]) -> Experiment {
         ],
         split_by: &[],
         lists: Vec::new(),
+        shown_elsewhere: &[],
         remarks: controls(rows),
     }
 }

@@ -43,6 +43,7 @@ pub fn describe(rows: &[Object]) -> Experiment {
         columns,
         split_by: &[],
         lists: Vec::new(),
+        shown_elsewhere: &[],
         remarks: Vec::new(),
     }
 }
