@@ -1,19 +1,27 @@
 //! The straightflow laboratory: a command line around the library.
 
+mod bench;
 mod lab;
 mod list;
 mod poisson;
 mod record;
 mod report;
 mod reproduce;
+mod table2;
 mod toy;
 mod ui;
+mod vae;
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+
+/// Training makes and drops tensors of the same sizes in every step; the system's allocator maps their
+/// pages anew each time, which takes as long as the arithmetic.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Gradients through discrete random variables: the estimators and what they promise.
 #[derive(Parser)]
@@ -40,6 +48,12 @@ enum Command {
     /// The paper's Table 1: a generator Pois(rate) against a discriminator, and control rows.
     #[command(after_help = poisson::EXAMPLES)]
     Poisson(poisson::Arguments),
+    /// A variational autoencoder with discrete latent variables, trained on MNIST.
+    #[command(after_help = vae::EXAMPLES)]
+    Vae(Box<vae::Arguments>),
+    /// The paper's Table 2: a grid of architectures, estimators and seeds, beside its numbers.
+    #[command(after_help = table2::EXAMPLES)]
+    Table2(Box<table2::Arguments>),
     /// Run directories into one self-contained page: tables, plots, the paper's numbers.
     #[command(after_help = "Examples:
   straightflow report out/poisson
@@ -48,6 +62,9 @@ enum Command {
     /// Every experiment, and one page of all: tables beside the paper's numbers, learning curves.
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::Arguments),
+    /// The time of a training step, for estimators and architectures.
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::Arguments),
     /// A completion script for a shell.
     #[command(after_help = "Examples:
   straightflow completions bash > ~/.local/share/bash-completion/completions/straightflow
@@ -83,6 +100,9 @@ fn dispatch(command: Command, words: &[String], mut out: &mut dyn Write) -> anyh
         Command::Toy(arguments) => toy::run(&arguments, line, out),
         Command::Lab(arguments) => lab::run(&arguments, line, out),
         Command::Poisson(arguments) => poisson::run(&arguments, line, out),
+        Command::Vae(arguments) => vae::run(&arguments, line, out),
+        Command::Table2(arguments) => table2::run(&arguments, line, out),
+        Command::Bench(arguments) => bench::run(&arguments, out),
         Command::Report(arguments) => report::run(&arguments, out),
         Command::Reproduce(arguments) => reproduce::run(&arguments, *out, execute),
         Command::Completions { shell } => completions(shell, out),

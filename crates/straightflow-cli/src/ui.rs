@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use straightflow_experiments::poisson::GameError;
+use straightflow_experiments::vae::VaeError;
 use straightflow_report::RecordError;
 use straightflow_report::html::ReportError;
 
@@ -32,10 +33,12 @@ pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let record = error.downcast_ref::<RecordError>();
     let game = error.downcast_ref::<GameError>();
+    let vae = error.downcast_ref::<VaeError>();
     let bad_input = error.is::<BadInput>()
         || error.is::<ReportError>()
         || record.is_some_and(RecordError::is_bad_input)
-        || game.is_some_and(GameError::is_bad_input);
+        || game.is_some_and(GameError::is_bad_input)
+        || vae.is_some_and(VaeError::is_bad_input);
     if bad_input { 2 } else { 1 }
 }
 
@@ -168,7 +171,8 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn cpu() -> Option<String> {
+/// The name of the processor, where the system tells it.
+pub fn cpu() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())

@@ -5,3 +5,4 @@ pub mod lab;
 mod learner;
 pub mod poisson;
 pub mod toy;
+pub mod vae;

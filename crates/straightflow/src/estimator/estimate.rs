@@ -46,6 +46,13 @@ pub trait Estimator: Debug + Send + Sync {
     /// If the cost has the wrong shape or is not finite.
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome>;
 
+    /// Whether what the surrogate differentiates is the cost at hard samples only. Then the direct
+    /// dependence of a cost on the parameters through `log q(z)` has an expected gradient of zero and
+    /// may be dropped; at relaxed samples, and in a bound, it has not.
+    fn hard_samples(&self) -> bool {
+        true
+    }
+
     /// The same estimator as a source of samples on the tape, if it is one.
     fn pathwise(&self) -> Option<&dyn Pathwise> {
         None

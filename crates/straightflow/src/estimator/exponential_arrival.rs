@@ -188,6 +188,10 @@ impl Estimator for ExponentialArrival {
         pathwise_outcome(self, noise, law, objective)
     }
 
+    fn hard_samples(&self) -> bool {
+        false
+    }
+
     fn pathwise(&self) -> Option<&dyn Pathwise> {
         Some(self)
     }

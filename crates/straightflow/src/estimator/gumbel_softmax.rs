@@ -134,6 +134,10 @@ impl Estimator for GumbelSoftmax {
         pathwise_outcome(self, noise, law, objective)
     }
 
+    fn hard_samples(&self) -> bool {
+        false
+    }
+
     fn pathwise(&self) -> Option<&dyn Pathwise> {
         Some(self)
     }

@@ -67,6 +67,12 @@ impl Spec {
         find(&self.id)?.build_spec(self)
     }
 
+    /// The value of an option, if the specification names it.
+    pub fn option(&self, key: &str) -> Option<&str> {
+        let mut options = self.options();
+        options.find(|(known, _)| *known == key).map(|(_, v)| v)
+    }
+
     /// The options in the order in which they are written.
     pub(super) fn options(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.options.iter().map(|(k, v)| (k.as_str(), v.as_str()))

@@ -109,7 +109,8 @@ impl State {
         self.note(estimate.values.clone());
     }
 
-    fn note(&mut self, values: Tensor<2>) {
+    /// As [`update`](Self::update), from the costs `[n, batch]` of an estimate.
+    pub fn note(&mut self, values: Tensor<2>) {
         if let Some(average) = &mut self.average {
             average.update(values.mean());
         }
@@ -141,8 +142,13 @@ impl ChainState {
 
     /// As [`State::update`], for an estimate of a chain.
     pub fn update<D: Distribution>(&mut self, estimate: &ChainEstimate<D>) {
+        self.note(estimate.values.clone());
+    }
+
+    /// As [`State::note`], for all layers.
+    pub fn note(&mut self, values: Tensor<2>) {
         for state in &mut self.layers {
-            state.note(estimate.values.clone());
+            state.note(values.clone());
         }
     }
 }

@@ -165,6 +165,10 @@ impl Estimator for TruncatedGumbel {
         pathwise_outcome(self, noise, law, objective)
     }
 
+    fn hard_samples(&self) -> bool {
+        self.config.hard
+    }
+
     fn pathwise(&self) -> Option<&dyn Pathwise> {
         Some(self)
     }

@@ -1,0 +1,158 @@
+//! `straightflow bench`: the time of a training step, for estimators and architectures.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+use clap::Args;
+use serde::Serialize;
+use straightflow::estimator::Spec;
+use straightflow_experiments::vae::{
+    Architecture, Latent, Protocol, Settings, Source, Trainer, default_estimators,
+};
+
+use crate::ui::{Progress, cpu};
+use crate::vae::{ArchitectureName, LatentName};
+
+pub const EXAMPLES: &str = "Examples:
+  straightflow bench                                              every estimator of the table
+  taskset -c 0 straightflow bench --arch linear --estimators straight-through arm --json
+Each step takes one thread. Other work on the machine slows it down: compare the least times of one
+sitting.";
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The networks, separated by blanks [default: all three].
+    #[arg(long, value_enum, num_args = 1..)]
+    arch: Vec<ArchitectureName>,
+    /// Estimators, as `id` or `id:key=value,key=value`, separated by blanks [default: those of the
+    /// table].
+    #[arg(long, value_name = "SPEC", num_args = 1..)]
+    estimators: Vec<Spec>,
+    /// The latent variables.
+    #[arg(long, value_enum, default_value = "bernoulli")]
+    latent: LatentName,
+    /// The images of a step.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    batch: usize,
+    /// Steps of a repetition.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+    /// Steps before the first repetition.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    warmup: u64,
+    /// Repetitions.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    repetitions: u64,
+    /// A directory with IDX files [default: MNIST as it comes with the program].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The time of a step.
+#[derive(Serialize)]
+struct Row {
+    arch: &'static str,
+    estimator: String,
+    batch: usize,
+    steps: u64,
+    repetitions: u64,
+    median_ms: f64,
+    least_ms: f64,
+}
+
+/// The table, and what it was measured on.
+#[derive(Serialize)]
+struct Table {
+    date: String,
+    cpu: String,
+    version: &'static str,
+    latent: &'static str,
+    rows: Vec<Row>,
+}
+
+pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+    let latent: Latent = arguments.latent.into();
+    let archs: Vec<Architecture> = match arguments.arch.as_slice() {
+        [] => Architecture::ALL.to_vec(),
+        some => some.iter().map(|arch| (*arch).into()).collect(),
+    };
+    let estimators = match arguments.estimators.as_slice() {
+        [] => default_estimators(latent, true),
+        some => some.to_vec(),
+    };
+    let data = Protocol::Threshold.load(arguments.data.as_deref())?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    let mut progress = Progress::new("bench");
+    let count = archs.len() * estimators.len();
+    let mut rows = Vec::new();
+    for arch in &archs {
+        for estimator in &estimators {
+            progress.set(rows.len() as f64 / count as f64);
+            let settings = Settings {
+                latent,
+                batch: Some(arguments.batch),
+                ..Settings::new(*arch, estimator.clone())
+            };
+            rows.push(pool.install(|| measure(arguments, settings, &data))?);
+        }
+    }
+    progress.set(1.0);
+    progress.finish();
+    let table = Table {
+        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        cpu: cpu().unwrap_or_else(|| "unknown".to_owned()),
+        version: env!("CARGO_PKG_VERSION"),
+        latent: latent.name(),
+        rows,
+    };
+    match arguments.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&table)?)?,
+        false => print(&table, out)?,
+    }
+    Ok(())
+}
+
+fn measure(arguments: &Arguments, settings: Settings, data: &Source) -> anyhow::Result<Row> {
+    let config = settings.config(data)?;
+    let mut trainer = Trainer::new(&config, data)?;
+    for _ in 0..arguments.warmup {
+        trainer.step()?;
+    }
+    let mut times = Vec::new();
+    for _ in 0..arguments.repetitions {
+        let start = Instant::now();
+        for _ in 0..arguments.steps {
+            trainer.step()?;
+        }
+        times.push(start.elapsed().as_secs_f64() * 1e3 / arguments.steps as f64);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(Row {
+        arch: config.arch.name(),
+        estimator: config.estimator.to_string(),
+        batch: config.batch,
+        steps: arguments.steps,
+        repetitions: arguments.repetitions,
+        median_ms: times[times.len() / 2],
+        least_ms: times[0],
+    })
+}
+
+fn print(table: &Table, out: &mut impl Write) -> std::io::Result<()> {
+    let width = table.rows.iter().map(|row| row.estimator.len());
+    let width = width.max().unwrap_or(0).max(9);
+    writeln!(out, "One training step on one thread, {} variables, {}.\n", table.latent, table.cpu)?;
+    writeln!(out, "{:10} {:width$} {:>6} {:>10} {:>9}", "arch", "estimator", "batch", "median ms", "least ms")?;
+    for row in &table.rows {
+        writeln!(
+            out,
+            "{:10} {:width$} {:>6} {:>10.3} {:>9.3}",
+            row.arch, row.estimator, row.batch, row.median_ms, row.least_ms
+        )?;
+    }
+    Ok(())
+}

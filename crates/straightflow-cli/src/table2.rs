@@ -1,0 +1,319 @@
+//! `straightflow table2`: the grid of architectures, estimators and seeds behind the paper's Table 2.
+
+mod plots;
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use straightflow::estimator::Spec;
+use straightflow_experiments::vae::{
+    Architecture, Config, Latent, Source, Summary, TableCell, TableConfig, TableRow, TableSummary,
+};
+use straightflow_report::Run;
+use straightflow_report::record::{SUMMARY, TIMING};
+
+use crate::ui::{Progress, Timing, bad_input, cores};
+use crate::vae::{ArchitectureName, Event, LatentName, ProtocolName, record};
+
+pub const EXAMPLES: &str = "Examples:
+  straightflow table2 --epochs 10 --out runs/table2        the paper's estimators on all architectures
+  straightflow table2 --arch linear --estimators arm disarm --seeds 3 --epochs 100 --out runs/arm
+  straightflow table2 --beyond --epochs 10 --out runs/beyond
+  straightflow table2 --latent poisson --arch nonlinear --epochs 10 --out runs/counts
+An interrupted table goes on when it is run again.";
+
+/// The directory with the runs.
+const CELLS: &str = "cells";
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The networks, separated by blanks [default: all three].
+    #[arg(long, value_enum, num_args = 1..)]
+    arch: Vec<ArchitectureName>,
+    /// Estimators, as `id` or `id:key=value,key=value`, separated by blanks [default: the paper's; for
+    /// other latent variables, those that take them].
+    #[arg(long, value_name = "SPEC", num_args = 1..)]
+    estimators: Vec<Spec>,
+    /// Estimators that the paper does not have as well.
+    #[arg(long, conflicts_with = "estimators")]
+    beyond: bool,
+    /// Which images, and the settings that come with them.
+    #[arg(long, value_enum, default_value = "threshold")]
+    protocol: ProtocolName,
+    /// The latent variables.
+    #[arg(long, value_enum, default_value = "bernoulli")]
+    latent: LatentName,
+    /// Runs for each architecture and estimator, with the seeds from 1 on.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u64,
+    /// Passes over the training images [default: the protocol's].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    epochs: Option<u64>,
+    /// The largest number of images of each split, for a quick look [default: all].
+    #[arg(long, value_name = "N")]
+    images: Option<usize>,
+    /// The draws of the bounds at the end.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    bound_samples: usize,
+    /// A directory with IDX or .amat files [default: MNIST as it comes with the program].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Repeat the table of a config.toml.
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "arch", "estimators", "beyond", "protocol", "latent", "seeds", "epochs", "images",
+        "bound_samples",
+    ])]
+    config: Option<PathBuf>,
+    /// A directory for the table and its runs; an interrupted table is continued.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Runs at once, on one core each; the results do not depend on it [default: all cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arguments {
+    fn config(&self) -> anyhow::Result<TableConfig> {
+        if let Some(path) = &self.config {
+            return read_config(path).map_err(bad_input);
+        }
+        let latent: Latent = self.latent.into();
+        let mut config = TableConfig::new(latent, self.beyond);
+        if !self.arch.is_empty() {
+            config.archs = self.arch.iter().map(|a| Architecture::from(*a)).collect();
+        }
+        if !self.estimators.is_empty() {
+            config.estimators = self.estimators.clone();
+        }
+        Ok(TableConfig {
+            protocol: self.protocol.into(),
+            seeds: self.seeds,
+            epochs: self.epochs.unwrap_or(0),
+            images: self.images.unwrap_or(0),
+            bound_samples: self.bound_samples,
+            ..config
+        })
+    }
+}
+
+fn read_config(path: &Path) -> anyhow::Result<TableConfig> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{} cannot be read", path.display()))?;
+    toml::from_str(&text)
+        .map_err(|error| anyhow::anyhow!(error.message().to_owned()))
+        .with_context(|| format!("{} is no configuration of this experiment", path.display()))
+}
+
+/// The record of a cell.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    cell: String,
+    test_nelbo: f64,
+    test_bound_100: f64,
+}
+
+pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let config = arguments.config()?;
+    let data = config.protocol.load(arguments.data.as_deref())?;
+    let cells = config.cells(&data)?;
+    let jobs = arguments.jobs.map_or_else(cores, usize::from);
+    let mut table = Run::open(&arguments.out, &config)?;
+    let lines = table.metrics::<Line>()?;
+    let known: HashSet<String> = lines.into_iter().map(|line| line.cell).collect();
+
+    let place = arguments.out.join(CELLS);
+    std::fs::create_dir_all(&place)
+        .with_context(|| format!("{} cannot be made", place.display()))?;
+    let mut complete = |cell: &TableCell, summary: &Summary| {
+        if known.contains(&cell.name) {
+            return Ok(());
+        }
+        table.append(&Line {
+            cell: cell.name.clone(),
+            test_nelbo: summary.test_nelbo,
+            test_bound_100: summary.test_bound_100,
+        })
+    };
+    let results = play(&cells, &place, &data, &command, jobs, &mut complete)?;
+
+    let mut runs: Vec<(Config, Summary)> = Vec::new();
+    let mut failures = Vec::new();
+    for (cell, result) in cells.into_iter().zip(results) {
+        match result {
+            Ok(summary) => runs.push((cell.config, summary)),
+            Err(error) => failures.push((cell.name, format!("{error:#}"))),
+        }
+    }
+    let summary = TableSummary::new(&runs, failures);
+    for (name, svg) in plots::draw(&summary) {
+        table.write_text(&name, &svg)?;
+    }
+    let timing = Timing::since(start, 1.0, jobs, command);
+    if known.len() < runs.len() || !table.path().join(TIMING).exists() {
+        table.write_json(TIMING, &timing)?;
+    }
+    table.write_json(SUMMARY, &summary)?;
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?;
+    } else {
+        print(&summary, out)?;
+        writeln!(out, "\nRecorded in {}.", arguments.out.display())?;
+    }
+    match summary.failures.as_slice() {
+        [] => Ok(()),
+        [(cell, error), others @ ..] => {
+            let others = match others.len() {
+                0 => String::new(),
+                count => format!(" (and {count} more, see {SUMMARY})"),
+            };
+            bail!("{cell} came to no end{others}: {error}")
+        }
+    }
+}
+
+/// What a worker says.
+enum Message {
+    /// The share of a cell that is done.
+    Share(usize, f64),
+    /// A cell has ended.
+    Done(usize, anyhow::Result<Summary>),
+}
+
+/// Runs all cells, `jobs` at once. A cell that fails does not stop the others; a table that cannot be
+/// recorded does.
+fn play(
+    cells: &[TableCell],
+    place: &Path,
+    data: &Source,
+    command: &str,
+    jobs: usize,
+    complete: &mut dyn FnMut(&TableCell, &Summary) -> Result<(), straightflow_report::RecordError>,
+) -> anyhow::Result<Vec<anyhow::Result<Summary>>> {
+    let next = AtomicUsize::new(0);
+    let cancelled = AtomicBool::new(false);
+    let mut progress = Progress::new("table2");
+    let mut shares = vec![0.0; cells.len()];
+    let mut results: Vec<Option<anyhow::Result<Summary>>> = Vec::new();
+    results.resize_with(cells.len(), || None);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..jobs.clamp(1, cells.len()) {
+            let (sender, next, cancelled) = (sender.clone(), &next, &cancelled);
+            scope.spawn(move || {
+                while let Some(cell) = next_cell(next, cells.len()) {
+                    let directory = place.join(&cells[cell].name);
+                    let config = &cells[cell].config;
+                    let mut watch = |event: Event| report(event, cell, &sender, cancelled);
+                    let result = record(&directory, config, data, command, &mut watch);
+                    // After an error nobody listens any more.
+                    if sender.send(Message::Done(cell, result)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let listen = || -> anyhow::Result<()> {
+            for message in receiver {
+                match message {
+                    Message::Share(cell, share) => shares[cell] = share,
+                    Message::Done(cell, result) => {
+                        shares[cell] = 1.0;
+                        match &result {
+                            Ok(summary) => {
+                                complete(&cells[cell], summary)?;
+                                let (name, test) = (&cells[cell].name, summary.test_nelbo);
+                                progress.note(&format!("{name}: test negative ELBO {test:.2}"));
+                            }
+                            Err(error) => progress.note(&format!("{}: {error:#}", cells[cell].name)),
+                        }
+                        results[cell] = Some(result);
+                    }
+                }
+                progress.set(shares.iter().sum::<f64>() / shares.len() as f64);
+            }
+            Ok(())
+        };
+        let listened = listen();
+        cancelled.store(true, Ordering::Relaxed);
+        listened
+    })?;
+    progress.finish();
+    Ok(results.into_iter().flatten().collect())
+}
+
+fn next_cell(next: &AtomicUsize, count: usize) -> Option<usize> {
+    let cell = next.fetch_add(1, Ordering::Relaxed);
+    (cell < count).then_some(cell)
+}
+
+fn report(
+    event: Event,
+    cell: usize,
+    sender: &Sender<Message>,
+    cancelled: &AtomicBool,
+) -> anyhow::Result<()> {
+    if cancelled.load(Ordering::Relaxed) {
+        bail!("the table was given up");
+    }
+    if let Event::Share(share) = event {
+        // The listener is gone when the table is given up.
+        let _ = sender.send(Message::Share(cell, share));
+    }
+    Ok(())
+}
+
+fn print(summary: &TableSummary, out: &mut impl Write) -> std::io::Result<()> {
+    let width = summary.rows.iter().map(|row| row.label.chars().count());
+    let width = width.max().unwrap_or(0).max(9);
+    for rows in summary.rows.chunk_by(|a, b| a.arch == b.arch) {
+        writeln!(
+            out,
+            "{}, {} variables: negative ELBO after {} epochs, seeds: {}",
+            rows[0].arch, rows[0].latent, rows[0].epochs, rows[0].seeds
+        )?;
+        writeln!(
+            out,
+            "{:width$} {:>8} {:>8} {:>8} {:>6} {:>9} {:>10} {:>6} {:>8}",
+            "estimator", "train", "valid", "test", "sd", "100 draws", "variance", "f", "paper"
+        )?;
+        for row in rows {
+            writeln!(out, "{:width$} {}", row.label, numbers(row))?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(
+        out,
+        "Variance: of the encoder's gradient, summed over its parameters. f: evaluations of the cost in \
+         a step,\nfor each image. The paper's numbers are for its whole protocol."
+    )
+}
+
+fn numbers(row: &TableRow) -> String {
+    let optional = |value: Option<f64>, decimals: usize| match value {
+        Some(value) => format!("{value:.decimals$}"),
+        None => "-".to_owned(),
+    };
+    format!(
+        "{:8.2} {:8.2} {:8.2} {:>6} {:9.2} {:>10} {:6.1} {:>8}",
+        row.train_nelbo,
+        row.valid_nelbo,
+        row.test_nelbo,
+        optional(row.test_nelbo_sd, 2),
+        row.test_bound_100,
+        optional(row.gradient_variance, 1),
+        row.evaluations,
+        optional(row.paper, 1),
+    )
+}

@@ -1,0 +1,343 @@
+//! The settings of a run: everything that decides its bits.
+
+use serde::{Deserialize, Serialize};
+use straightflow::distribution::Family;
+use straightflow::estimator::Spec;
+use straightflow_data::Partition;
+
+use super::error::VaeError;
+use super::protocol::{Centring, Preset, Prior, Protocol, Source};
+
+/// The version of the program, part of a configuration.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The units of a hidden layer and the default number of latent variables.
+pub(super) const WIDTH: usize = 200;
+
+/// Which networks stand around which layers of latent variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Architecture {
+    /// 784-[200]-784, no hidden layer.
+    Linear,
+    /// 784-[200]-[200], each conditional linear.
+    TwoLayer,
+    /// 784-200-200-[200]-200-200-784 with leaky rectifiers.
+    Nonlinear,
+}
+
+impl Architecture {
+    /// All architectures, in the order of the paper's table.
+    pub const ALL: [Self; 3] = [Self::Linear, Self::TwoLayer, Self::Nonlinear];
+
+    /// The layers of latent variables.
+    pub fn layers(self) -> usize {
+        match self {
+            Self::TwoLayer => 2,
+            Self::Linear | Self::Nonlinear => 1,
+        }
+    }
+
+    /// The word in commands and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::TwoLayer => "two-layer",
+            Self::Nonlinear => "nonlinear",
+        }
+    }
+}
+
+/// The family of the latent variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Latent {
+    /// 200 bits.
+    Bernoulli,
+    /// 20 variables with 10 categories each.
+    Categorical,
+    /// 200 counts.
+    Poisson,
+}
+
+impl Latent {
+    /// The family of the library.
+    pub fn family(self) -> Family {
+        match self {
+            Self::Bernoulli => Family::Bernoulli,
+            Self::Categorical => Family::Categorical,
+            Self::Poisson => Family::Poisson,
+        }
+    }
+
+    /// The variables of a layer, and the numbers that hold one of them.
+    pub fn dims(self) -> [usize; 2] {
+        match self {
+            Self::Bernoulli | Self::Poisson => [WIDTH, 1],
+            Self::Categorical => [20, 10],
+        }
+    }
+
+    /// The word in commands and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bernoulli => "bernoulli",
+            Self::Categorical => "categorical",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
+/// What becomes of the direct dependence of the cost on the encoder's parameters through `log q`.
+///
+/// At hard samples the expected gradient of `log q(z)` at fixed `z` is zero, so it is only noise. Where
+/// the cost is evaluated between hard samples, or costs of several draws are combined in a bound, it is
+/// not zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direct {
+    /// `log q` is evaluated with the encoder's parameters as constants.
+    Dropped,
+    /// The gradient of `log q` by the parameters is part of the estimate.
+    Kept,
+}
+
+/// A run, as it is recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// `vae`.
+    pub experiment: String,
+    /// The version of the program.
+    pub version: String,
+    /// The networks.
+    pub arch: Architecture,
+    /// The latent variables.
+    pub latent: Latent,
+    /// The estimator.
+    pub estimator: Spec,
+    /// The direct dependence of the cost on the encoder.
+    pub direct: Direct,
+    /// The protocol whose presets the rest starts from.
+    pub protocol: Protocol,
+    /// The name of the images.
+    pub data: String,
+    /// The SHA-256 checksum of the images.
+    pub data_sha256: String,
+    /// Which images train and validate, as `first-5000` or `last-10000`.
+    pub partition: String,
+    /// The largest number of images of each split; 0 for all.
+    pub images: usize,
+    /// Passes over the training images.
+    pub epochs: u64,
+    /// The images of a step.
+    pub batch: usize,
+    /// The learning rate of Adam for all networks.
+    pub learning_rate: f64,
+    /// The learning rate of Adam for what the estimator learns.
+    pub state_learning_rate: f64,
+    /// The learning rate of plain steps for a learned prior.
+    pub prior_learning_rate: f64,
+    /// The law of the topmost latent variables.
+    pub prior: Prior,
+    /// What the encoder sees of an image.
+    pub inputs: Centring,
+    /// What networks see of latent variables.
+    pub latent_inputs: Centring,
+    /// Whether the biases of the pixels start at the logits of their means.
+    pub output_bias: bool,
+    /// The slope of the rectifiers for negative arguments.
+    pub slope: f64,
+    /// The draws of the bound that is computed at the end.
+    pub bound_samples: usize,
+    /// The seed of all randomness.
+    pub seed: u64,
+}
+
+/// What a user chooses; the rest of a [`Config`] follows from the protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The networks.
+    pub arch: Architecture,
+    /// The latent variables.
+    pub latent: Latent,
+    /// The estimator.
+    pub estimator: Spec,
+    /// The number of draws of an estimate, unless the specification says so.
+    pub samples: Option<usize>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The direct term; by default what fits the estimator.
+    pub direct: Option<Direct>,
+    /// Passes over the training images; by default the protocol's.
+    pub epochs: Option<u64>,
+    /// The images of a step; by default the protocol's.
+    pub batch: Option<usize>,
+    /// The learning rate; by default the protocol's.
+    pub learning_rate: Option<f64>,
+    /// The largest number of images of each split; 0 for all.
+    pub images: usize,
+    /// The draws of the final bound.
+    pub bound_samples: usize,
+    /// The seed of all randomness.
+    pub seed: u64,
+}
+
+impl Settings {
+    /// The settings of the paper's table for an estimator: bits, protocol A, seed 1.
+    pub fn new(arch: Architecture, estimator: Spec) -> Self {
+        Self {
+            arch,
+            latent: Latent::Bernoulli,
+            estimator,
+            samples: None,
+            protocol: Protocol::Threshold,
+            direct: None,
+            epochs: None,
+            batch: None,
+            learning_rate: None,
+            images: 0,
+            bound_samples: 100,
+            seed: 1,
+        }
+    }
+
+    /// The configuration of a run on a data set.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that is out of its range.
+    pub fn config(self, data: &Source) -> Result<Config, VaeError> {
+        let mut spec = self.estimator;
+        if let Some(samples) = self.samples {
+            if spec.option("samples").is_some() {
+                return Err(VaeError::SamplesTwice(spec.to_string()));
+            }
+            spec.set("samples", &samples.to_string());
+        }
+        let estimator = spec.build().map_err(VaeError::Estimator)?;
+        let preset = Preset::new(self.protocol, self.arch, self.latent);
+        let learning_rate = self.learning_rate.unwrap_or(preset.learning_rate);
+        let config = Config {
+            experiment: "vae".to_owned(),
+            version: VERSION.to_owned(),
+            arch: self.arch,
+            latent: self.latent,
+            direct: self
+                .direct
+                .unwrap_or_else(|| super::elbo::fitting(&*estimator)),
+            estimator: spec,
+            protocol: self.protocol,
+            data: data.name().to_owned(),
+            data_sha256: data.checksum().to_owned(),
+            partition: data.partition().unwrap_or(preset.partition).to_string(),
+            images: self.images,
+            epochs: self.epochs.unwrap_or(preset.epochs),
+            batch: self.batch.unwrap_or(preset.batch),
+            learning_rate,
+            // As in the public code of REBAR and RELAX.
+            state_learning_rate: 10.0 * learning_rate,
+            prior_learning_rate: preset.prior_learning_rate,
+            prior: preset.prior,
+            inputs: preset.inputs,
+            latent_inputs: preset.latent_inputs,
+            output_bias: preset.output_bias,
+            slope: preset.slope,
+            bound_samples: self.bound_samples,
+            seed: self.seed,
+        };
+        config.check(data)?;
+        Ok(config)
+    }
+}
+
+impl Config {
+    /// Looks for settings that are out of their range, and for data that is not the recorded one.
+    ///
+    /// # Errors
+    ///
+    /// The first that is found.
+    pub fn check(&self, data: &Source) -> Result<(), VaeError> {
+        if self.experiment != "vae" {
+            return Err(VaeError::OtherExperiment(self.experiment.clone()));
+        }
+        if self.version != VERSION {
+            return Err(VaeError::OtherVersion {
+                found: self.version.clone(),
+                own: VERSION,
+            });
+        }
+        if self.data_sha256 != data.checksum() {
+            return Err(VaeError::OtherData(self.data.clone()));
+        }
+        let wanted = |setting: &'static str, allowed: &'static str, got: String| {
+            Err(VaeError::Setting {
+                setting,
+                allowed,
+                got,
+            })
+        };
+        if self.epochs == 0 {
+            return wanted("number of epochs", "at least 1", self.epochs.to_string());
+        }
+        if self.batch == 0 {
+            return wanted("batch size", "at least 1", self.batch.to_string());
+        }
+        if self.bound_samples == 0 {
+            let got = self.bound_samples.to_string();
+            return wanted("number of the bound's samples", "at least 1", got);
+        }
+        let rates = [
+            ("learning rate", self.learning_rate),
+            (
+                "learning rate of the estimator's state",
+                self.state_learning_rate,
+            ),
+            ("learning rate of the prior", self.prior_learning_rate),
+        ];
+        for (setting, rate) in rates {
+            if !(rate.is_finite() && rate > 0.0) {
+                return wanted(setting, "a positive number", rate.to_string());
+            }
+        }
+        let estimator = self.estimator.build().map_err(VaeError::Estimator)?;
+        let family = self.latent.family().kind();
+        if !estimator.entry().families.contains(&family) {
+            return Err(VaeError::Estimator(
+                straightflow::Error::UnsupportedFamily {
+                    estimator: estimator.entry().id,
+                    family,
+                    supported: estimator.entry().families,
+                },
+            ));
+        }
+        self.partition()?;
+        Ok(())
+    }
+
+    /// The settings that lead to this configuration.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            arch: self.arch,
+            latent: self.latent,
+            estimator: self.estimator.clone(),
+            samples: None,
+            protocol: self.protocol,
+            direct: Some(self.direct),
+            epochs: Some(self.epochs),
+            batch: Some(self.batch),
+            learning_rate: Some(self.learning_rate),
+            images: self.images,
+            bound_samples: self.bound_samples,
+            seed: self.seed,
+        }
+    }
+
+    /// Which images train and validate.
+    ///
+    /// # Errors
+    ///
+    /// If the recorded text is none.
+    pub fn partition(&self) -> Result<Partition, VaeError> {
+        Ok(self.partition.parse()?)
+    }
+}

@@ -1,0 +1,104 @@
+//! What can go wrong in a run.
+
+/// Why a model could not be trained.
+#[derive(Debug, thiserror::Error)]
+pub enum VaeError {
+    /// A setting is out of its range.
+    #[error("the {setting} must be {allowed}, got {got}")]
+    Setting {
+        /// What was set.
+        setting: &'static str,
+        /// What it may be.
+        allowed: &'static str,
+        /// What it is.
+        got: String,
+    },
+    /// The number of draws was given in two places.
+    #[error("the number of samples was given twice, also in `{0}`")]
+    SamplesTwice(String),
+    /// The dynamic protocol without greyscale images.
+    #[error(
+        "the dynamic protocol draws the pixels of greyscale images, and the images that come with \
+         the program are binary: give the directory of the IDX files with --data DIR"
+    )]
+    NoGreyImages,
+    /// The estimator was refused.
+    #[error(transparent)]
+    Estimator(straightflow::Error),
+    /// The images could not be loaded.
+    #[error(transparent)]
+    Data(#[from] straightflow_data::Error),
+    /// A configuration of another experiment.
+    #[error("this is the configuration of the experiment `{0}`, not of `vae`")]
+    OtherExperiment(String),
+    /// A configuration of another version of the program.
+    #[error(
+        "the configuration was written by version {found}, and this is {own}: the same bits are \
+         promised for the same version only"
+    )]
+    OtherVersion {
+        /// The version in the configuration.
+        found: String,
+        /// The version of this program.
+        own: &'static str,
+    },
+    /// The images differ from those of the configuration.
+    #[error("the images are not those that were recorded as `{0}`: give the same directory with --data")]
+    OtherData(String),
+    /// Two cells of a table would be the same run.
+    #[error("`{0}` stands in the table twice")]
+    CellTwice(String),
+    /// A table without cells.
+    #[error("the table has no cells: it needs an architecture, an estimator and a seed at least")]
+    EmptyTable,
+    /// A step failed.
+    #[error("training failed in epoch {epoch}, step {step}; the last checkpoint is from before")]
+    Step {
+        /// The epoch, from 1.
+        epoch: u64,
+        /// The step of the run, from 1.
+        step: u64,
+        /// Why.
+        source: straightflow::Error,
+    },
+    /// A parameter left the range of numbers.
+    #[error(
+        "a parameter of the model is not finite after epoch {epoch}: lower the learning rate; the \
+         last checkpoint is from before"
+    )]
+    Diverged {
+        /// The epoch, from 1.
+        epoch: u64,
+    },
+    /// An evaluation of the model failed.
+    #[error("the model could not be evaluated after epoch {epoch}")]
+    Evaluation {
+        /// The epoch, from 1.
+        epoch: u64,
+        /// Why.
+        source: straightflow::Error,
+    },
+    /// A checkpoint that cannot be read.
+    #[error("the checkpoint {because}")]
+    Checkpoint {
+        /// What is wrong with it.
+        because: String,
+    },
+    /// The threads could not be made.
+    #[error("no thread could be started")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+}
+
+impl VaeError {
+    /// Whether the user's settings are to blame, and not the run.
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(
+            self,
+            Self::Step { .. }
+                | Self::Diverged { .. }
+                | Self::Evaluation { .. }
+                | Self::Checkpoint { .. }
+                | Self::Threads(_)
+        )
+    }
+}

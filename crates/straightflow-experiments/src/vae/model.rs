@@ -1,0 +1,233 @@
+//! The networks of a variational autoencoder with one or two layers of discrete latent variables.
+
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::activation::leaky_relu;
+use burn::tensor::{Device, Tensor, TensorData};
+use straightflow::distribution::{Family, Law};
+use straightflow::{Key, Result};
+
+use super::config::{Architecture, Config, WIDTH};
+use super::protocol::{Centring, Prior};
+
+/// Layers with leaky rectifiers between them.
+#[derive(Module, Debug)]
+pub struct Network {
+    layers: Vec<Linear>,
+    #[module(skip)]
+    slope: f64,
+}
+
+impl Network {
+    /// Weights from the key, uniform with variance `2 / (inputs + outputs)` (Glorot and Bengio 2010),
+    /// and biases of zero.
+    fn new(key: Key, widths: &[usize], slope: f64, device: &Device) -> Self {
+        let layer = |(i, ends): (usize, &[usize])| {
+            let (inputs, outputs) = (ends[0], ends[1]);
+            let limit = (6.0 / (inputs + outputs) as f64).sqrt() as f32;
+            let mut weights = vec![0.0f32; inputs * outputs];
+            key.child(i as u64).fill_uniform_f32(&mut weights);
+            for weight in &mut weights {
+                *weight = (2.0 * *weight - 1.0) * limit;
+            }
+            let weights = TensorData::new(weights, [inputs, outputs]);
+            Linear {
+                weight: Param::from_tensor(Tensor::from_data(weights, device)),
+                bias: Some(Param::from_tensor(Tensor::zeros([outputs], device))),
+            }
+        };
+        Self {
+            layers: widths.windows(2).enumerate().map(layer).collect(),
+            slope,
+        }
+    }
+
+    /// `[rows, inputs]` to `[rows, outputs]`.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        let mut layers = self.layers.iter();
+        let first = layers.next().expect("a network has a layer");
+        layers.fold(first.forward(x), |x, layer| {
+            layer.forward(leaky_relu(x, self.slope))
+        })
+    }
+
+    fn with_last_bias(mut self, bias: Vec<f32>, device: &Device) -> Self {
+        let last = self.layers.last_mut().expect("a network has a layer");
+        let bias = Tensor::<1>::from_floats(bias.as_slice(), device);
+        last.bias = Some(Param::from_tensor(bias));
+        self
+    }
+}
+
+/// `q(z_1 | x) q(z_2 | z_1) ..` and `p(x | z_1) p(z_1 | z_2) .. p(z_top)`.
+#[derive(Module, Debug)]
+pub struct Vae {
+    /// From the image, and from each layer of latent variables but the topmost, to the natural
+    /// parameters of the next.
+    pub encoder: Vec<Network>,
+    /// From each layer of latent variables to the natural parameters of what is below it: the logits
+    /// of the pixels first.
+    pub decoder: Vec<Network>,
+    /// The natural parameters `[d, k]` of the topmost layer.
+    pub prior: Param<Tensor<2>>,
+    #[module(skip)]
+    shape: Shape,
+}
+
+/// What the networks do not know by themselves.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    family: Family,
+    d: usize,
+    k: usize,
+    centring: Centring,
+    uniform: bool,
+}
+
+impl Vae {
+    /// A model with weights from the key. `means` are those of the pixels, for biases that start there.
+    pub fn new(config: &Config, key: Key, means: &[f32], device: &Device) -> Self {
+        let [d, k] = config.latent.dims();
+        let pixels = means.len();
+        let [encoder, decoder] = key.split();
+        let network = |key: Key, from: usize, to: usize| {
+            let widths = match config.arch {
+                Architecture::Nonlinear => vec![from, WIDTH, WIDTH, to],
+                Architecture::Linear | Architecture::TwoLayer => vec![from, to],
+            };
+            Network::new(key, &widths, config.slope, device)
+        };
+        let ends = |layer: usize| if layer == 0 { pixels } else { d * k };
+        let build = |key: Key, up: bool| -> Vec<Network> {
+            let network = |layer: usize| {
+                let (from, to) = match up {
+                    true => (ends(layer), d * k),
+                    false => (d * k, ends(layer)),
+                };
+                network(key.child(layer as u64), from, to)
+            };
+            (0..config.arch.layers()).map(network).collect()
+        };
+        let mut decoder = build(decoder, false);
+        if config.output_bias {
+            let logit = |mean: &f32| {
+                let mean = mean.clamp(0.001, 0.999);
+                (mean / (1.0 - mean)).ln()
+            };
+            let bias = means.iter().map(logit).collect();
+            decoder[0] = decoder[0].clone().with_last_bias(bias, device);
+        }
+        let prior = Param::from_tensor(Tensor::zeros([d, k], device));
+        let learned = config.prior == Prior::Learned;
+        Self {
+            encoder: build(encoder, true),
+            decoder,
+            prior: prior.set_require_grad(learned),
+            shape: Shape {
+                family: config.latent.family(),
+                d,
+                k,
+                centring: config.latent_inputs,
+                uniform: !learned && config.latent.family() != Family::Poisson,
+            },
+        }
+    }
+
+    /// Moves the model out and leaves one without networks behind. An optimiser changes parameters in
+    /// place only if nobody else holds them.
+    pub(super) fn take(&mut self) -> Self {
+        let empty = Self {
+            encoder: Vec::new(),
+            decoder: Vec::new(),
+            prior: self.prior.clone(),
+            shape: self.shape,
+        };
+        std::mem::replace(self, empty)
+    }
+
+    /// The layers of latent variables.
+    pub fn layers(&self) -> usize {
+        self.encoder.len()
+    }
+
+    /// The law of layer `below.len()` given the encoder's view of the images, `[batch, pixels]`, and
+    /// samples `[n, batch, d, k]` of the layers below.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Law::new`].
+    pub fn posterior(&self, input: &Tensor<2>, below: &[Tensor<4>]) -> Result<Law> {
+        let x = match below.last() {
+            None => input.clone(),
+            Some(z) => self.rows(z.clone()),
+        };
+        self.law(self.encoder[below.len()].forward(x))
+    }
+
+    /// The law of layer `layer` given samples of the one above, of `n batch` elements.
+    fn conditional(&self, layer: usize, above: Tensor<4>) -> Result<Law> {
+        self.law(self.decoder[layer + 1].forward(self.rows(above)))
+    }
+
+    /// The logits `[n batch, pixels]` of the pixels given samples of the lowest layer.
+    pub fn pixels(&self, z: Tensor<4>) -> Tensor<2> {
+        self.decoder[0].forward(self.rows(z))
+    }
+
+    /// `log p(z)` `[n, batch]` of samples `[n, batch, d, k]` of all layers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Law::new`].
+    pub fn log_prior(&self, z: &[Tensor<4>]) -> Result<Tensor<2>> {
+        let Shape { d, k, .. } = self.shape;
+        let top = z.last().expect("a layer").clone();
+        let [n, batch, ..] = top.dims();
+        let mut sum = if self.shape.uniform {
+            // Also between the hard values, where probabilities are continued linearly.
+            let log = -(d as f64) * (k.max(2) as f64).ln();
+            Tensor::full([n, batch], log, &top.device().inner())
+        } else {
+            let law = Law::new(self.shape.family, self.prior.val().unsqueeze())?;
+            law.log_prob(top.reshape([n * batch, 1, d, k]))
+                .reshape([n, batch])
+        };
+        for (layer, pair) in z.windows(2).enumerate() {
+            let law = self.conditional(layer, pair[1].clone())?;
+            let below = pair[0].clone().reshape([1, n * batch, d, k]);
+            sum = sum + law.log_prob(below).reshape([n, batch]);
+        }
+        Ok(sum)
+    }
+
+    /// Samples `[n, 1, d, k]` of the lowest layer from the prior.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Law::new`].
+    pub fn dream(&self, key: Key, n: usize) -> Result<Tensor<4>> {
+        let law = Law::new(self.shape.family, self.prior.val().unsqueeze())?;
+        let mut z = law.sample(key.child(0), n);
+        for layer in (0..self.layers() - 1).rev() {
+            let law = self.conditional(layer, z)?;
+            z = law.sample(key.child(1 + layer as u64), 1).swap_dims(0, 1);
+        }
+        Ok(z)
+    }
+
+    fn law(&self, natural: Tensor<2>) -> Result<Law> {
+        let Shape { family, d, k, .. } = self.shape;
+        let rows = natural.dims()[0];
+        Law::new(family, natural.reshape([rows, d, k]))
+    }
+
+    /// Samples `[n, batch, d, k]` as networks see them, `[n batch, d k]`.
+    fn rows(&self, z: Tensor<4>) -> Tensor<2> {
+        let [n, batch, d, k] = z.dims();
+        let rows = z.reshape([n * batch, d * k]);
+        match self.shape.centring {
+            Centring::Signed => rows * 2.0 - 1.0,
+            Centring::None | Centring::Mean => rows,
+        }
+    }
+}

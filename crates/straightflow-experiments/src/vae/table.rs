@@ -1,0 +1,333 @@
+//! The grid behind the paper's Table 2: architectures, estimators and seeds.
+
+use serde::{Deserialize, Serialize};
+use straightflow::estimator::Spec;
+
+use super::config::{Architecture, Config, Latent, Settings};
+use super::error::VaeError;
+use super::protocol::{Protocol, Source};
+use super::summary::{Epoch, Summary, label};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The estimators of the paper's table. Its pWGF is there twice: with the default configuration, which
+/// is straight-through on bits, and as we read the paper.
+const PAPER: [&str; 7] = [
+    "pwgf",
+    "pwgf:preset=paper",
+    "straight-through",
+    "arm",
+    "relax",
+    "rebar",
+    "gumbel-softmax",
+];
+/// Estimators that came later, or that the paper leaves out.
+const BEYOND: [&str; 6] = [
+    "disarm",
+    "arms",
+    "second-order-st",
+    "gumbel-rao",
+    "double-cv",
+    "muprop",
+];
+const POISSON: [&str; 5] = [
+    "pwgf",
+    "second-order-st",
+    "fini",
+    "exponential-arrival",
+    "reinforce:baseline=learned",
+];
+const CATEGORICAL: [&str; 5] = [
+    "straight-through",
+    "gumbel-softmax",
+    "reinmax",
+    "gumbel-rao",
+    "rebar",
+];
+
+/// The paper's test negative ELBOs: linear, two layers, nonlinear.
+const PUBLISHED: [(&str, [Option<f64>; 3]); 6] = [
+    ("pwgf:preset=paper", [Some(119.8), Some(108.3), Some(104.6)]),
+    ("straight-through", [Some(119.1), Some(107.6), Some(104.2)]),
+    ("arm", [Some(110.3), Some(98.2), Some(101.3)]),
+    ("relax", [Some(122.1), Some(114.0), Some(110.9)]),
+    ("rebar", [Some(123.2), Some(113.7), Some(111.6)]),
+    ("gumbel-softmax", [Some(129.2), None, Some(112.5)]),
+];
+
+/// The estimators of a table, unless others are asked for.
+pub fn default_estimators(latent: Latent, beyond: bool) -> Vec<Spec> {
+    let ids: Vec<&str> = match (latent, beyond) {
+        (Latent::Bernoulli, false) => PAPER.to_vec(),
+        (Latent::Bernoulli, true) => [&PAPER[..], &BEYOND[..]].concat(),
+        (Latent::Poisson, _) => POISSON.to_vec(),
+        (Latent::Categorical, _) => CATEGORICAL.to_vec(),
+    };
+    ids.into_iter()
+        .map(|id| id.parse().expect("a valid specification"))
+        .collect()
+}
+
+/// A table, as it is recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TableConfig {
+    /// `table2`.
+    pub experiment: String,
+    /// The version of the program.
+    pub version: String,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The latent variables.
+    pub latent: Latent,
+    /// The networks.
+    pub archs: Vec<Architecture>,
+    /// The estimators.
+    pub estimators: Vec<Spec>,
+    /// Runs for each architecture and estimator, with the seeds from 1 on.
+    pub seeds: u64,
+    /// Passes over the training images; 0 for the protocol's own number.
+    pub epochs: u64,
+    /// The largest number of images of each split; 0 for all.
+    pub images: usize,
+    /// The draws of the bounds at the end.
+    pub bound_samples: usize,
+}
+
+/// One run of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableCell {
+    /// Its place in the table, which is also the name of its directory.
+    pub name: String,
+    /// What is run.
+    pub config: Config,
+}
+
+impl TableConfig {
+    /// The table with the defaults of the paper.
+    pub fn new(latent: Latent, beyond: bool) -> Self {
+        Self {
+            experiment: "table2".to_owned(),
+            version: VERSION.to_owned(),
+            protocol: Protocol::Threshold,
+            latent,
+            archs: Architecture::ALL.to_vec(),
+            estimators: default_estimators(latent, beyond),
+            seeds: 1,
+            epochs: 0,
+            images: 0,
+            bound_samples: 100,
+        }
+    }
+
+    /// All runs, architecture by architecture, with all seeds of an estimator together.
+    ///
+    /// # Errors
+    ///
+    /// If there is nothing to run, something twice, or a setting is out of its range.
+    pub fn cells(&self, data: &Source) -> Result<Vec<TableCell>, VaeError> {
+        let mut cells: Vec<TableCell> = Vec::new();
+        for arch in &self.archs {
+            for estimator in &self.estimators {
+                for seed in 1..=self.seeds {
+                    let settings = Settings {
+                        latent: self.latent,
+                        protocol: self.protocol,
+                        epochs: (self.epochs > 0).then_some(self.epochs),
+                        images: self.images,
+                        bound_samples: self.bound_samples,
+                        seed,
+                        ..Settings::new(*arch, estimator.clone())
+                    };
+                    let name = format!("{}-{}-{seed}", arch.name(), file_name(estimator));
+                    if cells.iter().any(|cell| cell.name == name) {
+                        return Err(VaeError::CellTwice(estimator.to_string()));
+                    }
+                    let config = settings.config(data)?;
+                    cells.push(TableCell { name, config });
+                }
+            }
+        }
+        if cells.is_empty() {
+            return Err(VaeError::EmptyTable);
+        }
+        Ok(cells)
+    }
+}
+
+/// A specification without the characters that are special in file names.
+fn file_name(estimator: &Spec) -> String {
+    let plain = |c: char| match c {
+        c if c.is_ascii_alphanumeric() || c == '-' || c == '.' => c,
+        '=' => '-',
+        _ => '_',
+    };
+    estimator.to_string().chars().map(plain).collect()
+}
+
+/// The results of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSummary {
+    /// One for each architecture and estimator with a complete run.
+    pub rows: Vec<TableRow>,
+    /// The runs that came to no end, each with its name and the reason.
+    pub failures: Vec<(String, String)>,
+}
+
+/// An estimator on an architecture: means over its seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableRow {
+    /// The networks.
+    pub arch: String,
+    /// The latent variables.
+    pub latent: String,
+    /// The specification of the estimator.
+    pub estimator: String,
+    /// Its name.
+    pub label: String,
+    /// The runs behind the means.
+    pub seeds: usize,
+    /// The epochs of each run.
+    pub epochs: u64,
+    /// The negative ELBO of the training images.
+    pub train_nelbo: f64,
+    /// The negative ELBO of the validation images.
+    pub valid_nelbo: f64,
+    /// The negative ELBO of the test images.
+    pub test_nelbo: f64,
+    /// Its standard deviation over seeds; none for a single one.
+    pub test_nelbo_sd: Option<f64>,
+    /// The bound of the test images.
+    pub test_bound_100: f64,
+    /// The running variance of the encoder's gradient at the end.
+    pub gradient_variance: Option<f64>,
+    /// Evaluations of the cost in a step, for each image.
+    pub evaluations: f64,
+    /// Backward passes through the cost in a step, for each image.
+    pub gradients: f64,
+    /// The paper's test negative ELBO.
+    pub paper: Option<f64>,
+    /// The mean over seeds after each epoch.
+    pub curve: Vec<Epoch>,
+}
+
+impl TableSummary {
+    /// The means of runs, each with its configuration, in the order of [`TableConfig::cells`].
+    pub fn new(runs: &[(Config, Summary)], failures: Vec<(String, String)>) -> Self {
+        let same = |a: &(Config, Summary), b: &(Config, Summary)| {
+            a.0.arch == b.0.arch && a.0.estimator == b.0.estimator
+        };
+        Self {
+            rows: runs.chunk_by(same).map(row).collect(),
+            failures,
+        }
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The mean of numbers that may be missing; missing if one is.
+fn mean_of_all(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Option<Vec<f64>> = values.collect();
+    values.map(|values| mean(values.into_iter()))
+}
+
+fn row(runs: &[(Config, Summary)]) -> TableRow {
+    let config = &runs[0].0;
+    let each = |value: fn(&Summary) -> f64| mean(runs.iter().map(|(_, s)| value(s)));
+    let test_nelbo = each(|s| s.test_nelbo);
+    let squares = runs.iter().map(|(_, s)| (s.test_nelbo - test_nelbo).powi(2));
+    let spread = squares.sum::<f64>() / (runs.len() as f64 - 1.0);
+    TableRow {
+        arch: config.arch.name().to_owned(),
+        latent: config.latent.name().to_owned(),
+        estimator: config.estimator.to_string(),
+        label: label(config),
+        seeds: runs.len(),
+        epochs: config.epochs,
+        train_nelbo: each(|s| s.train_nelbo),
+        valid_nelbo: each(|s| s.valid_nelbo),
+        test_nelbo,
+        test_nelbo_sd: (runs.len() > 1).then(|| spread.sqrt()),
+        test_bound_100: each(|s| s.test_bound_100),
+        gradient_variance: mean_of_all(runs.iter().map(|(_, s)| s.rows[0].gradient_variance)),
+        evaluations: each(|s| s.rows[0].evaluations),
+        gradients: each(|s| s.rows[0].gradients),
+        paper: published(config),
+        curve: mean_curve(runs),
+    }
+}
+
+/// The paper's number, which is for bits only.
+fn published(config: &Config) -> Option<f64> {
+    if config.latent != Latent::Bernoulli {
+        return None;
+    }
+    let spec = config.estimator.to_string();
+    let place = Architecture::ALL.iter().position(|a| *a == config.arch)?;
+    let found = PUBLISHED.iter().find(|(known, _)| *known == spec)?;
+    found.1[place]
+}
+
+fn mean_curve(runs: &[(Config, Summary)]) -> Vec<Epoch> {
+    let epochs = runs.iter().map(|(_, s)| s.curve.len()).min().unwrap_or(0);
+    let at = |i: usize| {
+        let each = |value: fn(&Epoch) -> f64| mean(runs.iter().map(|(_, s)| value(&s.curve[i])));
+        let variances = runs.iter().map(|(_, s)| s.curve[i].gradient_variance);
+        Epoch {
+            objective: each(|e| e.objective),
+            train_nelbo: each(|e| e.train_nelbo),
+            valid_nelbo: each(|e| e.valid_nelbo),
+            test_nelbo: each(|e| e.test_nelbo),
+            gradient_variance: mean_of_all(variances),
+            ..runs[0].1.curve[i].clone()
+        }
+    };
+    (0..epochs).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_has_a_place_of_its_own() {
+        let data = Protocol::Threshold.load(None).expect("embedded data");
+        let table = TableConfig {
+            seeds: 2,
+            ..TableConfig::new(Latent::Bernoulli, true)
+        };
+        let cells = table.cells(&data).expect("valid defaults");
+        assert_eq!(cells.len(), 3 * 13 * 2);
+        assert_eq!(cells[0].name, "linear-pwgf-1");
+        assert_eq!(cells[2].name, "linear-pwgf_preset-paper-1");
+        let twice = TableConfig {
+            estimators: vec![Spec::new("arm"), Spec::new("arm")],
+            ..table
+        };
+        assert!(matches!(twice.cells(&data), Err(VaeError::CellTwice(_))));
+    }
+
+    #[test]
+    fn the_papers_numbers_stand_where_it_has_them() {
+        let data = Protocol::Threshold.load(None).expect("embedded data");
+        let paper = |latent, arch, spec: &str| {
+            let spec = spec.parse().expect("a specification");
+            let settings = Settings {
+                latent,
+                ..Settings::new(arch, spec)
+            };
+            published(&settings.config(&data).expect("valid settings"))
+        };
+        let (bits, nonlinear) = (Latent::Bernoulli, Architecture::Nonlinear);
+        assert_eq!(paper(bits, nonlinear, "arm"), Some(101.3));
+        assert_eq!(paper(bits, Architecture::TwoLayer, "gumbel-softmax"), None);
+        assert_eq!(paper(bits, nonlinear, "pwgf"), None);
+        assert_eq!(paper(Latent::Categorical, nonlinear, "straight-through"), None);
+    }
+}
