@@ -145,8 +145,16 @@ fn measure(arguments: &Arguments, settings: Settings, data: &Source) -> anyhow::
 fn print(table: &Table, out: &mut impl Write) -> std::io::Result<()> {
     let width = table.rows.iter().map(|row| row.estimator.len());
     let width = width.max().unwrap_or(0).max(9);
-    writeln!(out, "One training step on one thread, {} variables, {}.\n", table.latent, table.cpu)?;
-    writeln!(out, "{:10} {:width$} {:>6} {:>10} {:>9}", "arch", "estimator", "batch", "median ms", "least ms")?;
+    writeln!(
+        out,
+        "One training step on one thread, {} variables, {}.\n",
+        table.latent, table.cpu
+    )?;
+    writeln!(
+        out,
+        "{:10} {:width$} {:>6} {:>10} {:>9}",
+        "arch", "estimator", "batch", "median ms", "least ms"
+    )?;
     for row in &table.rows {
         writeln!(
             out,

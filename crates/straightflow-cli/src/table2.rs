@@ -236,7 +236,9 @@ fn play(
                                 let (name, test) = (&cells[cell].name, summary.test_nelbo);
                                 progress.note(&format!("{name}: test negative ELBO {test:.2}"));
                             }
-                            Err(error) => progress.note(&format!("{}: {error:#}", cells[cell].name)),
+                            Err(error) => {
+                                progress.note(&format!("{}: {error:#}", cells[cell].name))
+                            }
                         }
                         results[cell] = Some(result);
                     }

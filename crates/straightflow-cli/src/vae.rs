@@ -90,7 +90,11 @@ pub fn record(
     let mut screen = Screen::new(Some(&mut run), known, watch);
     let finished = vae::run(config, data, checkpoint, &mut screen)
         .map_err(|error| in_directory(error, path))?;
-    let before = if resumed { screen.first_share.unwrap_or(1.0) } else { 0.0 };
+    let before = if resumed {
+        screen.first_share.unwrap_or(1.0)
+    } else {
+        0.0
+    };
 
     for (name, svg) in plots::draw(config, &finished.summary.curve) {
         run.write_text(name, &svg)?;

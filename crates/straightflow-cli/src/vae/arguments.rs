@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use straightflow::estimator::Spec;
-use straightflow_experiments::vae::{Architecture, Config, Direct, Latent, Protocol, Settings, Source};
+use straightflow_experiments::vae::{
+    Architecture, Config, Direct, Latent, Protocol, Settings, Source,
+};
 
 use crate::ui::bad_input;
 

@@ -149,9 +149,8 @@ impl<'a> Trainer<'a> {
                 false => write_part(&mut out, name, &record.into_bytes().map_err(pack)?),
             }
         }
-        let bytes = |numbers: &[f32]| -> Vec<u8> {
-            numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
-        };
+        let bytes =
+            |numbers: &[f32]| -> Vec<u8> { numbers.iter().flat_map(|n| n.to_le_bytes()).collect() };
         write_part(&mut out, "gradient mean", &bytes(&self.moments.mean));
         write_part(&mut out, "gradient square", &bytes(&self.moments.square));
         let digest = sha256(&out);

@@ -43,7 +43,9 @@ pub enum VaeError {
         own: &'static str,
     },
     /// The images differ from those of the configuration.
-    #[error("the images are not those that were recorded as `{0}`: give the same directory with --data")]
+    #[error(
+        "the images are not those that were recorded as `{0}`: give the same directory with --data"
+    )]
     OtherData(String),
     /// Two cells of a table would be the same run.
     #[error("`{0}` stands in the table twice")]

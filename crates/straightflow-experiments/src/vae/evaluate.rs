@@ -59,7 +59,12 @@ impl Trainer<'_> {
     /// # Errors
     ///
     /// If a parameter is not finite.
-    pub fn bound(&self, split: Split, n: usize, limit: usize) -> std::result::Result<f64, VaeError> {
+    pub fn bound(
+        &self,
+        split: Split,
+        n: usize,
+        limit: usize,
+    ) -> std::result::Result<f64, VaeError> {
         let epoch = self.place.epoch;
         let place = Split::ALL.iter().position(|s| *s == split);
         let key = self.keys.evaluation.child(epoch);

@@ -100,9 +100,8 @@ impl<'a> Images<'a> {
         let shape = [indices.len(), pixels];
         let mut x = vec![0.0f32; indices.len() * pixels];
         self.data.binary_batch(seed, indices, &mut x);
-        let tensor = |values: Vec<f32>| {
-            Tensor::<2>::from_data(TensorData::new(values, shape), &self.device)
-        };
+        let tensor =
+            |values: Vec<f32>| Tensor::<2>::from_data(TensorData::new(values, shape), &self.device);
         let input = match self.centring {
             Centring::None => None,
             Centring::Signed => Some(x.iter().map(|x| 2.0 * x - 1.0).collect()),
@@ -127,7 +126,9 @@ fn means(data: &Dataset, images: Range<usize>) -> Vec<f32> {
             Pixels::Binary(bits) => bits.ones(index).for_each(|pixel| sums[pixel] += 1.0),
             Pixels::Grey(_) => {
                 data.batch(&[index], &mut image);
-                sums.iter_mut().zip(&image).for_each(|(s, x)| *s += f64::from(*x));
+                sums.iter_mut()
+                    .zip(&image)
+                    .for_each(|(s, x)| *s += f64::from(*x));
             }
         }
     }

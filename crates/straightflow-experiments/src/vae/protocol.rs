@@ -143,7 +143,11 @@ impl Preset {
         let mut preset = match protocol {
             Protocol::Threshold => Self {
                 partition: Partition::TRAIN_55K,
-                epochs: if arch == Architecture::TwoLayer { 1500 } else { 400 },
+                epochs: if arch == Architecture::TwoLayer {
+                    1500
+                } else {
+                    400
+                },
                 batch: 25,
                 prior: Prior::Fixed,
                 inputs: signed_unless(nonlinear),
@@ -153,7 +157,11 @@ impl Preset {
             },
             Protocol::Static => Self {
                 batch: if nonlinear { 20 } else { 50 },
-                prior: if nonlinear { Prior::Fixed } else { Prior::Learned },
+                prior: if nonlinear {
+                    Prior::Fixed
+                } else {
+                    Prior::Learned
+                },
                 inputs: signed_unless(arch != Architecture::Linear),
                 latent_inputs: signed_unless(arch != Architecture::Linear),
                 ..base

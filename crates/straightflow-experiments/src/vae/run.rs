@@ -1,6 +1,5 @@
 //! A run from its first step, or from a checkpoint, to its results.
 
-
 use super::config::Config;
 use super::error::VaeError;
 use super::evaluate::Pictures;
