@@ -21,7 +21,7 @@ pub use config::{Architecture, Config, Direct, Latent, Settings};
 pub use elbo::Elbo;
 pub use error::VaeError;
 pub use evaluate::Pictures;
-pub use model::{Network, Vae};
+pub use model::{Layout, Network, Vae};
 pub use protocol::{Centring, Prior, Protocol, Source};
 pub use run::{Finished, Watcher, run};
 pub use summary::{Epoch, Row, Summary, TRAIN_SAMPLE, label};

@@ -51,11 +51,9 @@ impl Network {
         })
     }
 
-    fn with_last_bias(mut self, bias: Vec<f32>, device: &Device) -> Self {
+    fn set_last_bias(&mut self, bias: &[f32], device: &Device) {
         let last = self.layers.last_mut().expect("a network has a layer");
-        let bias = Tensor::<1>::from_floats(bias.as_slice(), device);
-        last.bias = Some(Param::from_tensor(bias));
-        self
+        last.bias = Some(Param::from_tensor(Tensor::from_floats(bias, device)));
     }
 }
 
@@ -71,66 +69,80 @@ pub struct Vae {
     /// The natural parameters `[d, k]` of the topmost layer.
     pub prior: Param<Tensor<2>>,
     #[module(skip)]
-    shape: Shape,
+    layout: Layout,
 }
 
-/// What the networks do not know by themselves.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    family: Family,
-    d: usize,
-    k: usize,
-    centring: Centring,
-    uniform: bool,
+/// The sizes of a model and what it does with its variables.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// Which networks there are.
+    pub arch: Architecture,
+    /// The family of the latent variables.
+    pub family: Family,
+    /// The variables of a layer, and the numbers that hold one of them.
+    pub dims: [usize; 2],
+    /// The units of hidden layers.
+    pub hidden: usize,
+    /// The slope of the rectifiers for negative arguments.
+    pub slope: f64,
+    /// What networks see of latent variables; [`Centring::Mean`] is not for them and means the variables
+    /// themselves.
+    pub latent_inputs: Centring,
+    /// The law of the topmost variables.
+    pub prior: Prior,
+}
+
+impl Layout {
+    /// The layout of a run.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            arch: config.arch,
+            family: config.latent.family(),
+            dims: config.latent.dims(),
+            hidden: WIDTH,
+            slope: config.slope,
+            latent_inputs: config.latent_inputs,
+            prior: config.prior,
+        }
+    }
 }
 
 impl Vae {
-    /// A model with weights from the key. `means` are those of the pixels, for biases that start there.
-    pub fn new(config: &Config, key: Key, means: &[f32], device: &Device) -> Self {
-        let [d, k] = config.latent.dims();
-        let pixels = means.len();
+    /// A model of images with so many pixels, with weights from the key.
+    pub fn new(layout: Layout, pixels: usize, key: Key, device: &Device) -> Self {
+        let [d, k] = layout.dims;
         let [encoder, decoder] = key.split();
+        let ends = |layer: usize| if layer == 0 { pixels } else { d * k };
         let network = |key: Key, from: usize, to: usize| {
-            let widths = match config.arch {
-                Architecture::Nonlinear => vec![from, WIDTH, WIDTH, to],
+            let hidden = layout.hidden;
+            let widths = match layout.arch {
+                Architecture::Nonlinear => vec![from, hidden, hidden, to],
                 Architecture::Linear | Architecture::TwoLayer => vec![from, to],
             };
-            Network::new(key, &widths, config.slope, device)
+            Network::new(key, &widths, layout.slope, device)
         };
-        let ends = |layer: usize| if layer == 0 { pixels } else { d * k };
-        let build = |key: Key, up: bool| -> Vec<Network> {
-            let network = |layer: usize| {
-                let (from, to) = match up {
-                    true => (ends(layer), d * k),
-                    false => (d * k, ends(layer)),
-                };
-                network(key.child(layer as u64), from, to)
-            };
-            (0..config.arch.layers()).map(network).collect()
-        };
-        let mut decoder = build(decoder, false);
-        if config.output_bias {
-            let logit = |mean: &f32| {
-                let mean = mean.clamp(0.001, 0.999);
-                (mean / (1.0 - mean)).ln()
-            };
-            let bias = means.iter().map(logit).collect();
-            decoder[0] = decoder[0].clone().with_last_bias(bias, device);
-        }
+        let layers = 0..layout.arch.layers();
+        let up = |layer: usize| network(encoder.child(layer as u64), ends(layer), d * k);
+        let down = |layer: usize| network(decoder.child(layer as u64), d * k, ends(layer));
         let prior = Param::from_tensor(Tensor::zeros([d, k], device));
-        let learned = config.prior == Prior::Learned;
         Self {
-            encoder: build(encoder, true),
-            decoder,
-            prior: prior.set_require_grad(learned),
-            shape: Shape {
-                family: config.latent.family(),
-                d,
-                k,
-                centring: config.latent_inputs,
-                uniform: !learned && config.latent.family() != Family::Poisson,
-            },
+            encoder: layers.clone().map(up).collect(),
+            decoder: layers.map(down).collect(),
+            prior: prior.set_require_grad(layout.prior == Prior::Learned),
+            layout,
         }
+    }
+
+    /// The same model with the biases of the pixels at the logits of their means.
+    #[must_use]
+    pub fn with_pixel_means(mut self, means: &[f32], device: &Device) -> Self {
+        let logit = |mean: &f32| {
+            let mean = mean.clamp(0.001, 0.999);
+            (mean / (1.0 - mean)).ln()
+        };
+        let bias: Vec<f32> = means.iter().map(logit).collect();
+        self.decoder[0].set_last_bias(&bias, device);
+        self
     }
 
     /// Moves the model out and leaves one without networks behind. An optimiser changes parameters in
@@ -140,7 +152,7 @@ impl Vae {
             encoder: Vec::new(),
             decoder: Vec::new(),
             prior: self.prior.clone(),
-            shape: self.shape,
+            layout: self.layout,
         };
         std::mem::replace(self, empty)
     }
@@ -180,15 +192,16 @@ impl Vae {
     ///
     /// Those of [`Law::new`].
     pub fn log_prior(&self, z: &[Tensor<4>]) -> Result<Tensor<2>> {
-        let Shape { d, k, .. } = self.shape;
+        let [d, k] = self.layout.dims;
         let top = z.last().expect("a layer").clone();
         let [n, batch, ..] = top.dims();
-        let mut sum = if self.shape.uniform {
+        let uniform = self.layout.prior == Prior::Fixed && self.layout.family != Family::Poisson;
+        let mut sum = if uniform {
             // Also between the hard values, where probabilities are continued linearly.
             let log = -(d as f64) * (k.max(2) as f64).ln();
             Tensor::full([n, batch], log, &top.device().inner())
         } else {
-            let law = Law::new(self.shape.family, self.prior.val().unsqueeze())?;
+            let law = Law::new(self.layout.family, self.prior.val().unsqueeze())?;
             law.log_prob(top.reshape([n * batch, 1, d, k]))
                 .reshape([n, batch])
         };
@@ -206,7 +219,7 @@ impl Vae {
     ///
     /// Those of [`Law::new`].
     pub fn dream(&self, key: Key, n: usize) -> Result<Tensor<4>> {
-        let law = Law::new(self.shape.family, self.prior.val().unsqueeze())?;
+        let law = Law::new(self.layout.family, self.prior.val().unsqueeze())?;
         let mut z = law.sample(key.child(0), n);
         for layer in (0..self.layers() - 1).rev() {
             let law = self.conditional(layer, z)?;
@@ -216,16 +229,16 @@ impl Vae {
     }
 
     fn law(&self, natural: Tensor<2>) -> Result<Law> {
-        let Shape { family, d, k, .. } = self.shape;
+        let [d, k] = self.layout.dims;
         let rows = natural.dims()[0];
-        Law::new(family, natural.reshape([rows, d, k]))
+        Law::new(self.layout.family, natural.reshape([rows, d, k]))
     }
 
     /// Samples `[n, batch, d, k]` as networks see them, `[n batch, d k]`.
     fn rows(&self, z: Tensor<4>) -> Tensor<2> {
         let [n, batch, d, k] = z.dims();
         let rows = z.reshape([n * batch, d * k]);
-        match self.shape.centring {
+        match self.layout.latent_inputs {
             Centring::Signed => rows * 2.0 - 1.0,
             Centring::None | Centring::Mean => rows,
         }

@@ -13,7 +13,7 @@ use super::config::Config;
 use super::elbo::Elbo;
 use super::error::VaeError;
 use super::images::{Batch, Images};
-use super::model::Vae;
+use super::model::{Layout, Vae};
 use super::moments::Moments;
 use super::protocol::Source;
 use super::summary::Epoch;
@@ -94,7 +94,10 @@ impl<'a> Trainer<'a> {
         let images = Images::new(config, data, keys.images, &device)?;
         let estimator = config.estimator.build().map_err(VaeError::Estimator)?;
         let shapes = state_shapes(config, data.pixels());
-        let model = Vae::new(config, keys.weights, images.means(), &device);
+        let mut model = Vae::new(Layout::new(config), data.pixels(), keys.weights, &device);
+        if config.output_bias {
+            model = model.with_pixel_means(images.means(), &device);
+        }
         let adam = AdamConfig::default();
         Ok(Self {
             state: ChainState::new(&*estimator, keys.state, &shapes, &device),
@@ -112,6 +115,16 @@ impl<'a> Trainer<'a> {
             estimator,
             model,
         })
+    }
+
+    /// The model as it is now.
+    pub fn model(&self) -> &Vae {
+        &self.model
+    }
+
+    /// Binary images `[count, pixels]` as an epoch shows them.
+    pub fn training_images(&self, epoch: u64, indices: &[usize]) -> Tensor<2> {
+        self.images.training(epoch, indices).x
     }
 
     /// The steps of an epoch.

@@ -1,0 +1,7 @@
+//! The autoencoder against scalar code, enumeration and the committed records.
+
+mod cost;
+mod direct;
+mod records;
+mod scalar;
+mod training;

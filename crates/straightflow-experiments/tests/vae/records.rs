@@ -1,0 +1,1 @@
+//! The committed runs against the results of an independent implementation.
