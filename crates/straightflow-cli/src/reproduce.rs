@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow reproduce --quick              a few minutes; out/report.html
-  straightflow reproduce --full --out paper   everything as the documentation has it
+  straightflow reproduce --quick              some ten minutes on two cores; out/report.html
+  straightflow reproduce --full --out paper   everything to the end: a day and more on two cores
 Both go on where they were interrupted.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Fewer seeds and replicates where that does not change what is seen; this is the default.
+    /// Fewer seeds and replicates where that does not change what is seen, and autoencoders of three
+    /// epochs; this is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Every experiment with its default settings.
+    /// Every experiment with its default settings, and autoencoders with the whole protocol.
     #[arg(long)]
     full: bool,
     /// A directory for the records and the page.
@@ -28,11 +29,18 @@ const QUICK: &[(&str, &[&str])] = &[
     ("poisson", &["poisson"]),
     ("toy", &["toy", "--seeds", "4"]),
     ("lab", &["lab", "--replicates", "4000"]),
+    ("table2", &["table2", "--epochs", "3"]),
 ];
 const FULL: &[(&str, &[&str])] = &[
     ("poisson", &["poisson"]),
     ("toy", &["toy"]),
     ("lab", &["lab"]),
+    ("table2", &["table2", "--beyond"]),
+    ("counts", &["table2", "--latent", "poisson", "--arch", "nonlinear"]),
+    (
+        "categories",
+        &["table2", "--latent", "categorical", "--arch", "nonlinear"],
+    ),
 ];
 
 /// Runs the commands of the plan one after the other with `execute`, and then the report.

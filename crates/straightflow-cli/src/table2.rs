@@ -20,7 +20,9 @@ use straightflow_report::Run;
 use straightflow_report::record::{SUMMARY, TIMING};
 
 use crate::ui::{Progress, Timing, bad_input, cores};
-use crate::vae::{ArchitectureName, Event, LatentName, ProtocolName, record};
+use crate::vae::{
+    ArchitectureName, Event, LatentName, ProtocolName, RECONSTRUCTIONS, record,
+};
 
 pub const EXAMPLES: &str = "Examples:
   straightflow table2 --epochs 10 --out runs/table2        the paper's estimators on all architectures
@@ -147,12 +149,18 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
     };
     let results = play(&cells, &place, &data, &command, jobs, &mut complete)?;
 
-    let mut runs: Vec<(Config, Summary)> = Vec::new();
+    let mut runs: Vec<(Config, Option<Summary>)> = Vec::new();
     let mut failures = Vec::new();
     for (cell, result) in cells.into_iter().zip(results) {
+        if result.is_ok() && cell.config.seed == 1 {
+            show(&table, &place.join(&cell.name), &cell.name)?;
+        }
         match result {
-            Ok(summary) => runs.push((cell.config, summary)),
-            Err(error) => failures.push((cell.name, format!("{error:#}"))),
+            Ok(summary) => runs.push((cell.config, Some(summary))),
+            Err(error) => {
+                runs.push((cell.config, None));
+                failures.push((cell.name, format!("{error:#}")));
+            }
         }
     }
     let summary = TableSummary::new(&runs, failures);
@@ -180,6 +188,15 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
             bail!("{cell} came to no end{others}: {error}")
         }
     }
+}
+
+/// Puts the reconstructions of a run beside the table.
+fn show(table: &Run, run: &Path, name: &str) -> anyhow::Result<()> {
+    let path = run.join(RECONSTRUCTIONS);
+    let bytes =
+        std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let name = name.strip_suffix("-1").unwrap_or(name);
+    Ok(table.write_bytes(&format!("{name}-{RECONSTRUCTIONS}"), &bytes)?)
 }
 
 /// What a worker says.

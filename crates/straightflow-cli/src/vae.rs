@@ -22,6 +22,8 @@ use crate::ui::{Progress, Timing, bad_input};
 
 /// The name of the file with the last checkpoint.
 const CHECKPOINT: &str = "checkpoint.bin";
+/// The name of the picture of test images and what the model makes of them.
+pub const RECONSTRUCTIONS: &str = "reconstructions.png";
 /// The side of a pixel of the pictures.
 const SCALE: usize = 2;
 
@@ -209,7 +211,7 @@ fn pictures(
         prior.push_row(row)?;
     }
     Ok(vec![
-        ("reconstructions.png", pairs.png(SCALE)?),
+        (RECONSTRUCTIONS, pairs.png(SCALE)?),
         ("prior.png", prior.png(SCALE)?),
     ])
 }

@@ -54,7 +54,7 @@ pub enum VaeError {
     #[error("the table has no cells: it needs an architecture, an estimator and a seed at least")]
     EmptyTable,
     /// A step failed.
-    #[error("training failed in epoch {epoch}, step {step}; the last checkpoint is from before")]
+    #[error("training failed in epoch {epoch}, step {step}; earlier checkpoints are kept")]
     Step {
         /// The epoch, from 1.
         epoch: u64,
@@ -65,8 +65,8 @@ pub enum VaeError {
     },
     /// A parameter left the range of numbers.
     #[error(
-        "a parameter of the model is not finite after epoch {epoch}: lower the learning rate; the \
-         last checkpoint is from before"
+        "a parameter of the model is not finite after epoch {epoch}: lower the learning rate; earlier \
+         checkpoints are kept"
     )]
     Diverged {
         /// The epoch, from 1.

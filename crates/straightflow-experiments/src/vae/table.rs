@@ -209,18 +209,26 @@ pub struct TableRow {
     pub gradients: f64,
     /// The paper's test negative ELBO.
     pub paper: Option<f64>,
+    /// The seeds whose runs came to no end; they are in no mean.
+    pub unfinished: usize,
     /// The mean over seeds after each epoch.
     pub curve: Vec<Epoch>,
 }
 
 impl TableSummary {
-    /// The means of runs, each with its configuration, in the order of [`TableConfig::cells`].
-    pub fn new(runs: &[(Config, Summary)], failures: Vec<(String, String)>) -> Self {
-        let same = |a: &(Config, Summary), b: &(Config, Summary)| {
+    /// The means of runs, each with its configuration, in the order of [`TableConfig::cells`]; a run that
+    /// came to no end has no summary.
+    pub fn new(runs: &[(Config, Option<Summary>)], failures: Vec<(String, String)>) -> Self {
+        let same = |a: &(Config, Option<Summary>), b: &(Config, Option<Summary>)| {
             a.0.arch == b.0.arch && a.0.estimator == b.0.estimator
         };
+        let row = |runs: &[(Config, Option<Summary>)]| {
+            let finished: Vec<&Summary> = runs.iter().filter_map(|run| run.1.as_ref()).collect();
+            let unfinished = runs.len() - finished.len();
+            (!finished.is_empty()).then(|| row(&runs[0].0, &finished, unfinished))
+        };
         Self {
-            rows: runs.chunk_by(same).map(row).collect(),
+            rows: runs.chunk_by(same).filter_map(row).collect(),
             failures,
         }
     }
@@ -237,13 +245,12 @@ fn mean_of_all(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.map(|values| mean(values.into_iter()))
 }
 
-fn row(runs: &[(Config, Summary)]) -> TableRow {
-    let config = &runs[0].0;
-    let each = |value: fn(&Summary) -> f64| mean(runs.iter().map(|(_, s)| value(s)));
+fn row(config: &Config, runs: &[&Summary], unfinished: usize) -> TableRow {
+    let each = |value: fn(&Summary) -> f64| mean(runs.iter().map(|s| value(s)));
     let test_nelbo = each(|s| s.test_nelbo);
     let squares = runs
         .iter()
-        .map(|(_, s)| (s.test_nelbo - test_nelbo).powi(2));
+        .map(|s| (s.test_nelbo - test_nelbo).powi(2));
     let spread = squares.sum::<f64>() / (runs.len() as f64 - 1.0);
     TableRow {
         arch: config.arch.name().to_owned(),
@@ -257,10 +264,11 @@ fn row(runs: &[(Config, Summary)]) -> TableRow {
         test_nelbo,
         test_nelbo_sd: (runs.len() > 1).then(|| spread.sqrt()),
         test_bound_100: each(|s| s.test_bound_100),
-        gradient_variance: mean_of_all(runs.iter().map(|(_, s)| s.rows[0].gradient_variance)),
+        gradient_variance: mean_of_all(runs.iter().map(|s| s.rows[0].gradient_variance)),
         evaluations: each(|s| s.rows[0].evaluations),
         gradients: each(|s| s.rows[0].gradients),
         paper: published(config),
+        unfinished,
         curve: mean_curve(runs),
     }
 }
@@ -276,18 +284,18 @@ fn published(config: &Config) -> Option<f64> {
     found.1[place]
 }
 
-fn mean_curve(runs: &[(Config, Summary)]) -> Vec<Epoch> {
-    let epochs = runs.iter().map(|(_, s)| s.curve.len()).min().unwrap_or(0);
+fn mean_curve(runs: &[&Summary]) -> Vec<Epoch> {
+    let epochs = runs.iter().map(|s| s.curve.len()).min().unwrap_or(0);
     let at = |i: usize| {
-        let each = |value: fn(&Epoch) -> f64| mean(runs.iter().map(|(_, s)| value(&s.curve[i])));
-        let variances = runs.iter().map(|(_, s)| s.curve[i].gradient_variance);
+        let each = |value: fn(&Epoch) -> f64| mean(runs.iter().map(|s| value(&s.curve[i])));
+        let variances = runs.iter().map(|s| s.curve[i].gradient_variance);
         Epoch {
             objective: each(|e| e.objective),
             train_nelbo: each(|e| e.train_nelbo),
             valid_nelbo: each(|e| e.valid_nelbo),
             test_nelbo: each(|e| e.test_nelbo),
             gradient_variance: mean_of_all(variances),
-            ..runs[0].1.curve[i].clone()
+            ..runs[0].curve[i].clone()
         }
     };
     (0..epochs).map(at).collect()

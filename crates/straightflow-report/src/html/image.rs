@@ -81,11 +81,16 @@ fn size(bytes: &[u8]) -> Option<(u32, u32)> {
 
 /// The caption, and what is to be seen.
 fn description(stem: &str) -> (String, String) {
+    const RECONSTRUCTIONS: (&str, &str) = (
+        "Images above, their reconstructions below.",
+        "small greyscale images in rows, and below each its reconstruction",
+    );
+    if let Some(of) = stem.strip_suffix("-reconstructions") {
+        let (caption, alt) = RECONSTRUCTIONS;
+        return (format!("{of}. {caption}"), format!("{of}: {alt}"));
+    }
     let (caption, alt) = match stem {
-        "reconstructions" => (
-            "Images above, their reconstructions below.",
-            "small greyscale images in rows, and below each its reconstruction",
-        ),
+        "reconstructions" => RECONSTRUCTIONS,
         "prior" => (
             "Samples of the prior.",
             "a grid of small greyscale images, each made from a sample of the prior",
@@ -112,6 +117,14 @@ mod tests {
             Err(other) => panic!("{other:?}"),
             Ok(_) => panic!("{} bytes were taken", bytes.len()),
         }
+    }
+
+    #[test]
+    fn reconstructions_say_whose_they_are() {
+        let path = Path::new("run/linear-arm-reconstructions.png");
+        let image = Image::parse(path, &file()).expect("an image");
+        let expected = "linear-arm. Images above, their reconstructions below.";
+        assert_eq!(image.caption, expected);
     }
 
     #[test]
