@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use burn::tensor::{
     Tensor,
-    activation::{log_sigmoid, log_softmax, sigmoid, softmax},
+    activation::{log_sigmoid, log_softmax, softmax},
 };
 
 use super::{CountLaw, Family};
 use crate::error::{Error, Result};
-use crate::ops::fused::bernoulli_log_prob;
+use crate::ops::fused::{bernoulli_log_prob, sigmoid};
 use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like, map_host, to_host};
 
 /// Independent discrete variables of one family, in the shapes that estimators work with.

@@ -7,6 +7,7 @@ use rand_distr::{Binomial, Distribution as _, Gamma, Poisson};
 use super::count::sigmoid as scalar_sigmoid;
 use super::{CountLaw, Family, Law};
 use crate::Key;
+use crate::ops::fused::bernoulli_sample;
 use crate::ops::{from_host, to_host};
 
 /// Above this rate a Poisson count is its own mean to within the spacing of the numbers that hold
@@ -30,6 +31,10 @@ impl Law {
     /// Draws whether the *less* likely value occurs, with a uniform number that resolves small
     /// probabilities: `u < p` would round `1 - p` away for logits above 16.
     fn sample_bernoulli(&self, key: Key, n: usize) -> Tensor<4> {
+        let natural = self.natural().inner();
+        if let Some(z) = bernoulli_sample(natural, n, |u| key.fill_fine_f32(u)) {
+            return z;
+        }
         let shape = self.sample_dims(n);
         let logits = self.natural().inner().unsqueeze::<4>();
         let (device, dtype) = (logits.device(), logits.dtype());

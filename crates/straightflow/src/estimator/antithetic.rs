@@ -1,11 +1,12 @@
 //! What the estimators of binary variables with dependent draws share.
 
-use burn::tensor::{Bool, Tensor, activation::sigmoid};
+use burn::tensor::{Bool, Tensor};
 
 use super::{Noise, Outcome};
 use crate::distribution::Law;
 use crate::error::Result;
 use crate::objective::CountedObjective;
+use crate::ops::fused::sigmoid;
 
 /// The probability `q = sigmoid(-|logit|)` of the less likely value, `[1, batch, d, 1]`. Unlike
 /// `1 - p` it has all its digits.

@@ -2,7 +2,7 @@
 
 use burn::tensor::{
     Tensor,
-    activation::{log_sigmoid, sigmoid},
+    activation::log_sigmoid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ use super::{
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::ops::fused::sigmoid;
 
 pub(super) static ENTRY: Entry = Entry::new::<ArmsConfig>(About {
     id: "arms",

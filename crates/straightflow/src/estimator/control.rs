@@ -12,10 +12,7 @@
 //!
 //! $$g = (f(b) - c(z)) \nabla \log q(b) + (1 - \partial\tilde z/\partial\varphi)^\top \nabla c(z).$$
 
-use burn::tensor::{
-    Tensor,
-    activation::{sigmoid, softmax},
-};
+use burn::tensor::{Tensor, activation::softmax};
 
 use super::antithetic::along;
 use super::chain::{ChainNoise, Conditional, CountedChain, Pass};
@@ -25,6 +22,7 @@ use super::relaxation::{harden, jacobian, log_exponential, relax, shifted};
 use crate::distribution::{Family, Law};
 use crate::error::{Error, Result};
 use crate::objective::CountedObjective;
+use crate::ops::fused::sigmoid;
 
 /// How far the points of a directional difference are from their centre, in the coordinate that
 /// moves most. In single precision a shorter reach loses more digits than it gains.

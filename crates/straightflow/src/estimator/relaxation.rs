@@ -4,15 +4,13 @@
 //! computed from the perturbed logits themselves: `y (1 - y)` would be zero above a logit of 17 in
 //! single precision, `sigmoid(x) sigmoid(-x)` is not.
 
-use burn::tensor::{
-    Int, Tensor,
-    activation::{sigmoid, softmax},
-};
+use burn::tensor::{Int, Tensor, activation::softmax};
 
 use rayon::prelude::*;
 
 use super::noise::{Noise, NoiseSpec};
 use crate::distribution::{Family, Law};
+use crate::ops::fused::sigmoid;
 use crate::ops::{Rule, from_host, to_host};
 
 /// The random numbers in each noise tensor of [`blocks`].

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::{
     Tensor,
-    activation::{sigmoid, softmax},
+    activation::softmax,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
 use crate::objective::{CountedObjective, ObjectiveKind};
 use crate::ops::{Rule, custom_grad};
+use crate::ops::fused::sigmoid;
 
 pub(super) static ENTRY: Entry = Entry::new::<SecondOrderStConfig>(About {
     id: "second-order-st",

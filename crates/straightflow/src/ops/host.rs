@@ -53,17 +53,15 @@ pub(crate) fn map_host(
 
 /// The position and value of the first element that is not a finite number.
 pub(crate) fn first_non_finite<const D: usize>(x: &Tensor<D>) -> Option<(usize, f64)> {
-    let data = x.clone().inner().into_data();
-    match data.dtype() {
-        DType::F32 => {
-            let values = data.as_slice::<f32>().expect("data of type f32");
-            let index = values.iter().position(|x| !x.is_finite())?;
-            Some((index, f64::from(values[index])))
-        }
-        _ => {
-            let values = to_host(x.clone());
-            let index = values.iter().position(|x| !x.is_finite())?;
-            Some((index, values[index]))
+    if x.dtype() == DType::F32 {
+        let data = x.clone().inner().into_data();
+        let values = data.as_slice::<f32>().expect("data of type f32");
+        // Without an early exit, this is a few instructions for many numbers.
+        if values.iter().fold(true, |all, x| all & x.is_finite()) {
+            return None;
         }
     }
+    let values = to_host(x.clone());
+    let index = values.iter().position(|x| !x.is_finite())?;
+    Some((index, values[index]))
 }

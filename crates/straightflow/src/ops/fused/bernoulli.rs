@@ -1,6 +1,13 @@
 //! The log-probability of binary variables, and its gradients.
 
-use burn::tensor::{Tensor, activation::log_sigmoid};
+#[cfg(feature = "flex")]
+use burn::tensor::DType;
+use burn::tensor::{Tensor, activation};
+
+#[cfg(feature = "flex")]
+use super::flex::{Stored, has_kernels, row_major};
+#[cfg(feature = "flex")]
+use super::kernel::{bits_from_uniform, probabilities};
 
 /// `sum_j x_j l_j - ln(1 + exp(l_j))` of each row: the logarithm of the probability of `x` under
 /// independent Bernoulli variables with logits `l`.
@@ -51,15 +58,46 @@ pub fn bernoulli_log_prob(logits: Tensor<2>, x: Tensor<2>) -> Tensor<1> {
     composed(logits, x)
 }
 
-/// The same from tensor operations.
+/// Hard samples `[n, batch, d, 1]` for logits `[batch, d, 1]` on no tape, or `None` if there is no
+/// kernel for them. `fill` gives uniform numbers that resolve small ones well: they decide whether
+/// the less likely value occurs.
+#[cfg_attr(not(feature = "flex"), expect(unused_variables))]
+pub(crate) fn bernoulli_sample(
+    logits: Tensor<3>,
+    n: usize,
+    fill: impl FnOnce(&mut [f32]),
+) -> Option<Tensor<4>> {
+    #[cfg(feature = "flex")]
+    if logits.dtype() == DType::F32 && has_kernels(&logits) {
+        let [batch, d, k] = logits.dims();
+        let mut z = vec![0.0; n * batch * d * k];
+        fill(&mut z);
+        bits_from_uniform(f32::values(&row_major(logits)), &mut z);
+        return Some(f32::new_tensor(z, [n, batch, d, k]));
+    }
+    None
+}
+
+/// burn's `sigmoid`, much faster where a kernel is at hand: for `f32` tensors of the flex backend that
+/// are on no tape, as in rules and samplers.
+pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    #[cfg(feature = "flex")]
+    if x.dtype() == DType::F32 && has_kernels(&x) {
+        let shape = x.dims();
+        return f32::new_tensor(probabilities(f32::values(&row_major(x))), shape);
+    }
+    activation::sigmoid(x)
+}
+
+/// [`bernoulli_log_prob`] from tensor operations.
 fn composed(logits: Tensor<2>, x: Tensor<2>) -> Tensor<1> {
     let ([r, d], [s, _]) = (logits.dims(), x.dims());
     let shorter = r.min(s);
     let blocks = |rows: usize| [rows / shorter.max(1), shorter, d];
     let logits = logits.reshape(blocks(r));
     let x = x.reshape(blocks(s));
-    let one = x.clone() * log_sigmoid(logits.clone());
-    let zero = (-x + 1.0) * log_sigmoid(-logits);
+    let one = x.clone() * activation::log_sigmoid(logits.clone());
+    let zero = (-x + 1.0) * activation::log_sigmoid(-logits);
     (one + zero).sum_dim(2).reshape([r.max(s)])
 }
 

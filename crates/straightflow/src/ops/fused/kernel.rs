@@ -96,8 +96,7 @@ impl<'a, R: Real> Rows<'a, R> {
         let rows = self.logits.chunks_exact(self.d);
         for (row, (logits, out)) in rows.zip(out.chunks_exact_mut(self.d)).enumerate() {
             for (rare, l) in rare.iter_mut().zip(logits) {
-                let e = l.exp_of_minus_abs();
-                *rare = e / (R::ONE + e);
+                *rare = rare_probability(*l);
             }
             for pair in self.pairs_of(row, self.logits) {
                 let g = grad[pair];
@@ -172,6 +171,49 @@ fn coordinate<R: Real>(l: R, x: R, tail: R) -> R {
     (x * l - positive) - tail
 }
 
+/// The probability `sigmoid(-|l|)` of the less likely value.
+#[inline(always)]
+fn rare_probability<R: Real>(l: R) -> R {
+    let e = l.exp_of_minus_abs();
+    e / (R::ONE + e)
+}
+
+/// `sigmoid(l)`.
+pub(super) fn probabilities<R: Real>(logits: &[R]) -> Vec<R> {
+    let mut out = vec![R::ZERO; logits.len()];
+    vectorised(
+        #[inline(always)]
+        || {
+            for (out, l) in out.iter_mut().zip(logits) {
+                let e = l.exp_of_minus_abs();
+                let likely = R::ONE / (R::ONE + e);
+                *out = if *l >= R::ZERO { likely } else { e * likely };
+            }
+        },
+    );
+    out
+}
+
+/// Turns uniform numbers, any number for each logit, into bits: the less likely value occurs where
+/// the number is below its probability.
+pub(super) fn bits_from_uniform<R: Real>(logits: &[R], values: &mut [R]) {
+    let mut rare = vec![R::ZERO; logits.len()];
+    vectorised(
+        #[inline(always)]
+        || {
+            for (rare, l) in rare.iter_mut().zip(logits) {
+                *rare = rare_probability(*l);
+            }
+            for draw in values.chunks_exact_mut(logits.len()) {
+                for (value, (l, rare)) in draw.iter_mut().zip(logits.iter().zip(&rare)) {
+                    let one = (*value < *rare) ^ (*l > R::ZERO);
+                    *value = if one { R::ONE } else { R::ZERO };
+                }
+            }
+        },
+    );
+}
+
 /// One step of Adam: parameters, gradient, and both moments.
 pub(super) fn adam<R: Real>(step: Step, p: &mut [R], g: &[R], m: &mut [R], v: &mut [R]) {
     assert!(
@@ -194,35 +236,4 @@ pub(super) fn adam<R: Real>(step: Step, p: &mut [R], g: &[R], m: &mut [R], v: &m
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn numbers(count: usize, scale: f32) -> Vec<f32> {
-        (0..count)
-            .map(|i| (1.7 * i as f32).sin() * scale * (i % 9) as f32)
-            .collect()
-    }
-
-    /// Whatever instructions were chosen, the bits are those of the plain loop.
-    #[test]
-    fn instructions_do_not_change_single_precision() {
-        let (d, r, s) = (53, 2, 6);
-        let (logits, x) = (numbers(r * d, 13.0), numbers(s * d, 0.1));
-        let rows = Rows {
-            logits: &logits,
-            x: &x,
-            d,
-        };
-        let grad = numbers(s, 1.0);
-
-        let mut plain = vec![0.0; s];
-        rows.write_log_prob(&mut plain);
-        assert_eq!(rows.log_prob(), plain);
-        let mut plain = vec![0.0; r * d];
-        rows.add_gradient_by_logits(&grad, &mut plain);
-        assert_eq!(rows.gradient_by_logits(&grad), plain);
-        let mut plain = vec![0.0; s * d];
-        rows.add_gradient_by_x(&grad, &mut plain);
-        assert_eq!(rows.gradient_by_x(&grad), plain);
-    }
-}
+mod tests;

@@ -21,3 +21,4 @@ mod real;
 
 pub use adam::{Adam, AdamConfig};
 pub use bernoulli::bernoulli_log_prob;
+pub(crate) use bernoulli::{bernoulli_sample, sigmoid};
