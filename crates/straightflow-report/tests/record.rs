@@ -207,6 +207,25 @@ fn what_a_killed_creation_leaves_behind_is_no_obstacle() {
 }
 
 #[test]
+fn what_a_killed_process_leaves_behind_is_removed() {
+    let (_parent, path) = directory();
+    recorded(&path);
+    let before = content(&path);
+    let left = path.join(".straightflow-Ab12cD");
+    fs::write(&left, "half of a checkpoint").expect("a file");
+    // Not by a process that is refused: the file may be in use.
+    let other = Config { seeds: 4, ..CONFIG };
+    Run::open(&path, &other).expect_err("another run");
+    assert!(left.exists());
+    let run = Run::open(&path, &CONFIG).expect("the same run");
+    assert_eq!(content(&path), before);
+    fs::write(&left, "half of a summary").expect("a file");
+    Run::open(&path, &CONFIG).expect_err("it is open");
+    assert!(left.exists());
+    drop(run);
+}
+
+#[test]
 fn a_place_that_cannot_be_written_is_refused() {
     let (parent, _) = directory();
     let file = parent.path().join("file");

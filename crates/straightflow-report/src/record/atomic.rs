@@ -14,6 +14,15 @@ pub fn is_temporary(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(PREFIX.as_bytes())
 }
 
+/// Removes the temporary files of a directory: what processes leave behind that are killed while they
+/// write. Only for who knows that no other process writes there. It is no obstacle if that fails.
+pub fn sweep(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| is_temporary(&entry.file_name())) {
+        let _ = std::fs::remove_file(entry.path());
+    }
+}
+
 /// Fills a temporary file in the same directory, brings it to the disk and renames it to `path`. If
 /// any of that fails, what was at `path` is unchanged and the temporary file is removed.
 pub fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {

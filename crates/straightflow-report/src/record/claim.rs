@@ -72,10 +72,8 @@ fn create(path: &Path, text: &str) -> Result<(), RecordError> {
     fs::create_dir_all(path).map_err(unwritable)?;
     match atomic::create(&path.join(CONFIG), text) {
         Ok(()) => Ok(()),
-        // Another process was faster.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            same_config(path, text).map(|_| ())
-        }
+        // Another process was faster; it may have removed our temporary file as well.
+        Err(_) if path.join(CONFIG).exists() => same_config(path, text).map(|_| ()),
         Err(error) => Err(unwritable(error)),
     }
 }

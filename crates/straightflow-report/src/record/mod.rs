@@ -11,7 +11,7 @@
 //!
 //! A process may be killed at any time. The lines of `metrics.jsonl` that are complete stay, a torn
 //! last one is cut off when the run is opened again, and every other file is either the old one or
-//! the new one.
+//! the new one; a temporary file that is left over goes when the run is opened again.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -71,7 +71,8 @@ pub struct Run {
 
 impl Run {
     /// Creates the directory with its `config.toml`, or opens one that holds the same configuration,
-    /// byte for byte. A torn last line of `metrics.jsonl` is cut off; nothing else is changed.
+    /// byte for byte. A torn last line of `metrics.jsonl` is cut off, and temporary files of processes
+    /// that were killed are removed; nothing else is changed.
     ///
     /// # Errors
     /// The directory cannot be made or written, holds another run, holds something that is no run,
@@ -93,8 +94,8 @@ impl Run {
             .append(true)
             .open(&file)
             .map_err(unwritable)?;
-        match metrics.try_lock() {
-            Ok(()) => {}
+        let alone = match metrics.try_lock() {
+            Ok(()) => true,
             Err(TryLockError::WouldBlock) => {
                 return Err(RecordError::Busy {
                     path: path.to_owned(),
@@ -102,9 +103,9 @@ impl Run {
             }
             // Some network file systems have no locks. They protect from a mistake and are not
             // needed for a run.
-            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => false,
             Err(TryLockError::Error(source)) => return Err(unwritable(source)),
-        }
+        };
 
         // Everything is read before anything is cut off, so that a corrupt file stays as it is.
         let bytes = read(&file)?;
@@ -112,6 +113,9 @@ impl Run {
         let records = lines::parse::<IgnoredAny>(&file, complete)?;
         if complete.len() < bytes.len() {
             metrics.set_len(complete.len() as u64).map_err(unwritable)?;
+        }
+        if alone {
+            atomic::sweep(path);
         }
         Ok(Self {
             path: path.to_owned(),
