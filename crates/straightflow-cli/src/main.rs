@@ -18,6 +18,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::ui::Printed;
+
 /// Training makes and drops tensors of the same sizes in every step; the system's allocator maps their
 /// pages anew each time, which takes as long as the arithmetic.
 #[global_allocator]
@@ -81,12 +83,12 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let result = dispatch(cli.command, &words, &mut io::stdout().lock());
+    let result = dispatch(cli.command, &words, &mut Printed(io::stdout().lock()));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("straightflow: {error:#}");
+            ui::say(format_args!("straightflow: {error:#}"));
             ExitCode::from(ui::exit_code(&error))
         }
     }

@@ -1,7 +1,7 @@
 //! What all commands share: exit codes, progress, and what a run notes about its machine.
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -42,6 +42,32 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     if bad_input { 2 } else { 1 }
 }
 
+/// A line on stderr. That nobody reads it is no reason to end, and `eprintln` would panic.
+pub fn say(line: fmt::Arguments) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// What is printed on stdout, with errors that say so.
+pub struct Printed<W>(pub W);
+
+impl<W: Write> Write for Printed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(unprinted)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(unprinted)
+    }
+}
+
+fn unprinted(error: io::Error) -> io::Error {
+    match error.kind() {
+        // The loop around `write` tries these again.
+        io::ErrorKind::Interrupted => error,
+        kind => io::Error::new(kind, format!("the output cannot be written: {error}")),
+    }
+}
+
 /// Progress on stderr: a bar with the time that is left on a terminal, a line for each tenth
 /// elsewhere.
 pub struct Progress {
@@ -59,7 +85,7 @@ const STEPS: u64 = 1000;
 impl Progress {
     /// Progress of what `label` says.
     pub fn new(label: &'static str) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = io::stderr().is_terminal();
         let bar = if terminal {
             // No colours, so there are none to switch off.
             let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent:>3} %, {eta} left");
@@ -97,12 +123,17 @@ impl Progress {
         self.tenth = tenth;
         let spent = self.start.elapsed().as_secs_f64();
         let left = spent * (1.0 - share) / (share - from).max(f64::EPSILON);
-        eprintln!("{}: {} %, {left:.0} s left", self.label, 10 * tenth);
+        say(format_args!(
+            "{}: {} %, {left:.0} s left",
+            self.label,
+            10 * tenth
+        ));
     }
 
     /// A line beside the progress.
     pub fn note(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{}: {text}", self.label));
+        let label = self.label;
+        self.bar.suspend(|| say(format_args!("{label}: {text}")));
     }
 
     /// Removes the bar.
