@@ -8,6 +8,7 @@ use straightflow::estimator::Spec;
 use straightflow_experiments::vae::{
     Architecture, Config, Direct, Latent, Protocol, Settings, Source,
 };
+use straightflow_report::record::CONFIG;
 
 use crate::ui::bad_input;
 
@@ -174,7 +175,11 @@ impl Arguments {
             return Ok((config, data));
         }
         let mut settings = match &self.out {
-            Some(out) if self.resume => read_config(&out.join("config.toml"))?.settings(),
+            Some(out) if self.resume => {
+                let config = read_config(&out.join(CONFIG));
+                let nothing = || format!("{} has no run to go on with", out.display());
+                config.with_context(nothing)?.settings()
+            }
             _ => Settings::new(Architecture::Linear, Spec::new("straight-through")),
         };
         self.change(&mut settings);
@@ -195,7 +200,13 @@ impl Arguments {
         if let Some(latent) = self.latent {
             settings.latent = latent.into();
         }
-        settings.samples = self.samples;
+        match self.samples {
+            // The recorded specification has the number already; another one makes another run.
+            Some(samples) if self.resume && self.estimator.is_none() => {
+                settings.estimator.set("samples", &samples.to_string());
+            }
+            samples => settings.samples = samples,
+        }
         settings.epochs = self.epochs.or(settings.epochs);
         settings.batch = self.batch.or(settings.batch);
         settings.learning_rate = self.learning_rate.or(settings.learning_rate);
