@@ -1,11 +1,16 @@
 //! `straightflow poisson` as a user meets it: kills, threads, bad input.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use common::{
+    Place, complete_records, finish, lines, names, records, refused, run, straightflow, text,
+    wait_for,
+};
 use serde_json::Value;
 
 /// A run of a fraction of a second: six cells.
@@ -22,87 +27,21 @@ const SMALL: &[&str] = &[
     "straight-through",
 ];
 
-fn straightflow(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_straightflow"));
-    command
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    straightflow(arguments).output().expect("the binary runs")
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
-
 fn small_in(directory: &Path) -> Vec<&str> {
     [SMALL, &["--out", text(directory)]].concat()
 }
 
-/// Runs to the end and returns the summary's bytes.
-fn finish(arguments: &[&str], directory: &Path) -> Vec<u8> {
-    let output = run(arguments);
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{message}");
-    fs::read(directory.join("summary.json")).expect("a summary")
-}
-
-struct Place {
-    root: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self {
-            root: tempfile::tempdir().expect("a directory"),
-        }
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
-    /// A complete run.
-    fn complete(&self, name: &str) -> (PathBuf, Vec<u8>) {
-        let directory = self.at(name);
-        let summary = finish(&small_in(&directory), &directory);
-        (directory, summary)
-    }
-}
-
-/// All files of a directory with their contents.
-fn snapshot(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(directory).expect("a directory");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<(PathBuf, Vec<u8>)> = paths
-        .flat_map(|path| match path.is_dir() {
-            true => snapshot(&path),
-            false => {
-                let bytes = fs::read(&path).expect("a file");
-                vec![(path, bytes)]
-            }
-        })
-        .collect();
-    files.sort();
-    files
-}
-
-fn records(directory: &Path) -> Vec<u8> {
-    fs::read(directory.join("metrics.jsonl")).unwrap_or_default()
-}
-
-fn lines(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| **byte == b'\n').count()
+/// A complete run, and the bytes of its summary.
+fn complete(place: &Place, name: &str) -> (PathBuf, Vec<u8>) {
+    let directory = place.at(name);
+    let summary = finish(&small_in(&directory), &directory);
+    (directory, summary)
 }
 
 #[test]
 fn killing_and_resuming_changes_no_bit_of_the_summary() {
     let place = Place::new();
-    let (_, expected) = place.complete("uninterrupted");
+    let (_, expected) = complete(&place, "uninterrupted");
     let directory = place.at("killed");
     // Killed while it opens, and each time some more cells are there, a varying moment later.
     let mut interrupted = 0;
@@ -118,16 +57,15 @@ fn killing_and_resuming_changes_no_bit_of_the_summary() {
     ] {
         let child = straightflow(&small_in(&directory)).spawn();
         let mut child = child.expect("the binary runs");
-        let before = records(&directory);
+        let before = complete_records(&directory);
         wait_for(wanted, &directory, &mut child);
         sleep(Duration::from_millis(delay));
         // On Unix this is `kill -9`.
         child.kill().expect("killed or ended");
         let status = child.wait().expect("it ends");
         interrupted += usize::from(!status.success());
-        let complete = before.len() - before.iter().rev().take_while(|b| **b != b'\n').count();
         assert!(
-            records(&directory).starts_with(&before[..complete]),
+            records(&directory).starts_with(&before),
             "a record was lost"
         );
     }
@@ -141,20 +79,10 @@ fn killing_and_resuming_changes_no_bit_of_the_summary() {
     assert!(fs::read(directory.join("timing.json")).expect("a file") == timing);
 }
 
-/// Until the records have a number of lines, or the process has ended.
-fn wait_for(wanted: usize, directory: &Path, child: &mut Child) {
-    while lines(&records(directory)) < wanted {
-        if child.try_wait().expect("a status").is_some() {
-            return;
-        }
-        sleep(Duration::from_millis(1));
-    }
-}
-
 #[test]
 fn a_torn_last_line_is_played_again() {
     let place = Place::new();
-    let (directory, expected) = place.complete("run");
+    let (directory, expected) = complete(&place, "run");
     let bytes = records(&directory);
     fs::write(directory.join("metrics.jsonl"), &bytes[..bytes.len() - 40]).expect("written");
     assert!(finish(&small_in(&directory), &directory) == expected);
@@ -178,7 +106,7 @@ fn threads_change_no_bit_of_the_summary() {
 #[test]
 fn the_recorded_configuration_repeats_the_run() {
     let place = Place::new();
-    let (first, expected) = place.complete("first");
+    let (first, expected) = complete(&place, "first");
     let (config, second) = (first.join("config.toml"), place.at("second"));
     let arguments = ["poisson", "--config", text(&config), "--out", text(&second)];
     assert!(finish(&arguments, &second) == expected);
@@ -193,13 +121,7 @@ fn the_recorded_configuration_repeats_the_run() {
 #[test]
 fn a_run_has_its_files_and_the_summary_its_fields() {
     let place = Place::new();
-    let (directory, bytes) = place.complete("run");
-    let entries = fs::read_dir(&directory).expect("a directory");
-    let names = entries.map(|entry| entry.expect("an entry").file_name());
-    let mut names: Vec<String> = names
-        .map(|name| name.into_string().expect("text"))
-        .collect();
-    names.sort();
+    let (directory, bytes) = complete(&place, "run");
     let expected = [
         "config.toml",
         "curves.svg",
@@ -210,7 +132,7 @@ fn a_run_has_its_files_and_the_summary_its_fields() {
         "timing.json",
         "weights.svg",
     ];
-    assert_eq!(names, expected);
+    assert_eq!(names(&directory), expected);
     let summary: Value = serde_json::from_slice(&bytes).expect("JSON");
     assert_eq!(summary["experiment"], "poisson");
     let row = &summary["rows"][0];
@@ -248,19 +170,6 @@ fn the_table_stands_beside_the_paper_s_numbers() {
     ] {
         assert!(table.contains(word), "{word}: {table}");
     }
-}
-
-/// Exit code 2, one line that says what was wrong, and no file touched.
-fn refused(arguments: &[&str], hint: &str, root: &Path) {
-    let before = snapshot(root);
-    let output = run(arguments);
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-    assert!(message.contains(hint), "{arguments:?}: {message}");
-    assert!(message.starts_with("straightflow: "), "{message}");
-    assert_eq!(message.trim_end().lines().count(), 1, "{message}");
-    assert!(output.stdout.is_empty());
-    assert!(snapshot(root) == before, "{arguments:?} changed a file");
 }
 
 #[test]
@@ -312,7 +221,7 @@ fn bad_settings_exit_with_two_and_write_nothing() {
 fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
     let place = Place::new();
     let root = place.root.path();
-    let (directory, _) = place.complete("run");
+    let (directory, _) = complete(&place, "run");
     let other = [&small_in(&directory)[..], &["--learning-rate", "1"]].concat();
     refused(&other, "holds another run", root);
 
