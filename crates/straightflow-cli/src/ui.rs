@@ -157,9 +157,18 @@ pub fn command_line(words: &[String]) -> String {
             continue;
         }
         line.push(' ');
-        line += word;
+        line += &quoted(word);
     }
     line
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=.,:/@+%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 /// What a run notes about its time and machine, beside the results.
@@ -218,6 +227,9 @@ mod tests {
         let words = "target/release/straightflow poisson --out runs/a --seeds 5 --jobs=2 --json";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert_eq!(command_line(&words), "straightflow poisson --seeds 5");
+        let words = ["straightflow", "vae", "--data", "the data", "1>0.1@1e-5"];
+        let line = command_line(&words.map(str::to_owned));
+        assert_eq!(line, "straightflow vae --data 'the data' '1>0.1@1e-5'");
     }
 
     #[test]

@@ -29,6 +29,7 @@ const SCALE: usize = 2;
 
 pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
     let (config, data) = arguments.config()?;
+    let command = arguments.repeating(&config, command);
     let mut progress = Progress::new("vae");
     let directory = arguments.out();
     let mut watch = |event: Event| {

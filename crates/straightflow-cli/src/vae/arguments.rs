@@ -10,7 +10,7 @@ use straightflow_experiments::vae::{
 };
 use straightflow_report::record::CONFIG;
 
-use crate::ui::bad_input;
+use crate::ui::{bad_input, command_line};
 
 pub const EXAMPLES: &str = "Examples:
   straightflow vae --epochs 1                              straight-through on the linear model, nothing
@@ -185,6 +185,36 @@ impl Arguments {
         self.change(&mut settings);
         let data = settings.protocol.load(self.data.as_deref())?;
         Ok((settings.config(&data)?, data))
+    }
+
+    /// The command line that repeats the run: `line`, unless its settings were read from a directory.
+    pub fn repeating(&self, config: &Config, line: String) -> String {
+        if !self.resume {
+            return line;
+        }
+        let direct = match config.direct {
+            Direct::Dropped => "dropped",
+            Direct::Kept => "kept",
+        };
+        let settings = [
+            ("--arch", config.arch.name().to_owned()),
+            ("--latent", config.latent.name().to_owned()),
+            ("--protocol", config.protocol.name().to_owned()),
+            ("--estimator", config.estimator.to_string()),
+            ("--direct", direct.to_owned()),
+            ("--epochs", config.epochs.to_string()),
+            ("--batch", config.batch.to_string()),
+            ("--learning-rate", config.learning_rate.to_string()),
+            ("--images", config.images.to_string()),
+            ("--bound-samples", config.bound_samples.to_string()),
+            ("--seed", config.seed.to_string()),
+        ];
+        let data = self.data.iter();
+        let data = data.map(|path| ("--data", path.display().to_string()));
+        let words = settings.into_iter().chain(data);
+        let words = words.flat_map(|(name, value)| [name.to_owned(), value]);
+        let program = ["straightflow", "vae"].map(str::to_owned).into_iter();
+        command_line(&program.chain(words).collect::<Vec<String>>())
     }
 
     fn change(&self, settings: &mut Settings) {

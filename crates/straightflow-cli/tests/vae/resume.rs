@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{
     Place, errors, failed, finish, names, refused, run, snapshot, straightflow, text, wait_for,
 };
-use crate::{complete, part_of, recorded_epochs, small_in};
+use crate::{complete, json, part_of, recorded_epochs, small_in};
 
 /// A run that was killed after its last checkpoint, and the summary that it would have had.
 fn interrupted(place: &Place, settings: &[&str]) -> (PathBuf, Vec<u8>) {
@@ -75,6 +75,28 @@ fn settings_that_agree_may_be_repeated() {
     }
     let other = [&resume[..], &["--samples", "3"]].concat();
     refused(&other, "holds another run", place.root.path());
+}
+
+/// The page of a report says how to repeat its numbers: not by going on with a run that only we have.
+#[test]
+fn the_recorded_command_of_a_resumed_run_repeats_it() {
+    let place = Place::new();
+    let temperature = "gumbel-softmax:temperature=1>0.1@1e-5";
+    let settings = ["--epochs", "1", "--seed", "3", "--estimator", temperature];
+    let (directory, expected) = interrupted(&place, &settings);
+    let resume = ["vae", "--resume", "--out", text(&directory)];
+    assert!(finish(&resume, &directory) == expected, "other bits");
+    let timing = json(&directory.join("timing.json"));
+    let command = timing["command"].as_str().expect("text").to_owned();
+    assert!(command.contains(&format!("'{temperature}'")), "{command}");
+    let words: Vec<&str> = command
+        .split(' ')
+        .map(|word| word.trim_matches('\''))
+        .collect();
+    assert_eq!(words[0], "straightflow");
+    let again = place.at("again");
+    let words = [&words[1..], &["--out", text(&again)]].concat();
+    assert!(finish(&words, &again) == expected, "{command}");
 }
 
 #[test]
@@ -182,7 +204,7 @@ fn a_torn_last_record_is_written_again() {
 fn a_run_that_another_process_works_on_is_refused() {
     let place = Place::new();
     let directory = place.at("run");
-    let arguments = small_in(&["--epochs", "100000"], &directory);
+    let arguments = small_in(&["--epochs", "300"], &directory);
     let mut first = straightflow(&arguments).spawn().expect("the binary runs");
     wait_for(1, &directory, &mut first);
     let second = run(&arguments);
