@@ -147,6 +147,7 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
             test_bound_100: summary.test_bound_100,
         })
     };
+    let count = cells.len();
     let results = play(&cells, &place, &data, &command, jobs, &mut complete)?;
 
     let mut runs: Vec<(Config, Option<Summary>)> = Vec::new();
@@ -167,8 +168,10 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
     for (name, svg) in plots::draw(&summary) {
         table.write_text(&name, &svg)?;
     }
-    let timing = Timing::since(start, 1.0, jobs, command);
-    if known.len() < runs.len() || !table.path().join(TIMING).exists() {
+    let played = runs.len().saturating_sub(known.len());
+    let share = played as f64 / count as f64;
+    let timing = Timing::since(start, share, jobs, command);
+    if played > 0 || !table.path().join(TIMING).exists() {
         table.write_json(TIMING, &timing)?;
     }
     table.write_json(SUMMARY, &summary)?;

@@ -135,10 +135,16 @@ fn a_killed_table_goes_on_and_ends_with_the_same_bits() {
         assert!(kept, "the record of a cell was lost");
     }
     assert!(interrupted >= 3, "the kills came too late: {interrupted}");
+    let left = CELLS.len() - lines(&complete_records(&directory));
     assert!(finish(&small("1", &directory), &directory) == expected);
     let cells = recorded_cells(&directory);
     assert!(cells.iter().eq(CELLS.iter()), "{cells:?}");
     assert_eq!(names(&directory), names(&uninterrupted));
+    // The notes say how much of the table the last process played, if it played any of it.
+    if left > 0 {
+        let share = json(&directory.join("timing.json"))["share"].as_f64();
+        assert_eq!(share, Some(left as f64 / CELLS.len() as f64));
+    }
     for cell in CELLS {
         let [one, two] = [&uninterrupted, &directory].map(|d| d.join("cells").join(cell));
         assert_eq!(names(&one), names(&two), "{cell}");
