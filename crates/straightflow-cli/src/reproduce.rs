@@ -36,7 +36,10 @@ const FULL: &[(&str, &[&str])] = &[
     ("toy", &["toy"]),
     ("lab", &["lab"]),
     ("table2", &["table2", "--beyond"]),
-    ("counts", &["table2", "--latent", "poisson", "--arch", "nonlinear"]),
+    (
+        "counts",
+        &["table2", "--latent", "poisson", "--arch", "nonlinear"],
+    ),
     (
         "categories",
         &["table2", "--latent", "categorical", "--arch", "nonlinear"],

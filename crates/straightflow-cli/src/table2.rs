@@ -20,9 +20,7 @@ use straightflow_report::Run;
 use straightflow_report::record::{SUMMARY, TIMING};
 
 use crate::ui::{Progress, Timing, bad_input, cores};
-use crate::vae::{
-    ArchitectureName, Event, LatentName, ProtocolName, RECONSTRUCTIONS, record,
-};
+use crate::vae::{ArchitectureName, Event, LatentName, ProtocolName, RECONSTRUCTIONS, record};
 
 pub const EXAMPLES: &str = "Examples:
   straightflow table2 --epochs 10 --out runs/table2        the paper's estimators on all architectures

@@ -171,9 +171,11 @@ impl Watcher for Screen<'_, '_> {
     }
 
     fn epoch(&mut self, epoch: &Epoch) -> anyhow::Result<()> {
-        if let Some(run) = &mut self.run
-            && epoch.epoch > self.known
-        {
+        if epoch.epoch <= self.known {
+            return Ok(());
+        }
+        self.known = epoch.epoch;
+        if let Some(run) = &mut self.run {
             run.append(epoch)?;
         }
         (self.watch)(Event::Epoch(epoch))

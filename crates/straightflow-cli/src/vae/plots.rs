@@ -9,10 +9,14 @@ pub fn draw(config: &Config, curve: &[Epoch]) -> Vec<(&'static str, String)> {
     if curve.len() < 2 {
         return Vec::new();
     }
-    vec![
-        ("curves.svg", curves(config, curve)),
-        ("variance.svg", variance(config, curve)),
-    ]
+    let mut plots = vec![("curves.svg", curves(config, curve))];
+    let looks = curve
+        .iter()
+        .filter(|epoch| epoch.gradient_variance.is_some());
+    if looks.count() >= 2 {
+        plots.push(("variance.svg", variance(config, curve)));
+    }
+    plots
 }
 
 fn line(label: &str, curve: &[Epoch], value: impl Fn(&Epoch) -> Option<f64>) -> Line {

@@ -127,7 +127,7 @@ fn a_run_that_diverges_later_leaves_its_last_good_checkpoint() {
         ("exponential-arrival", "training failed in epoch 2, step 2"),
         (
             "pwgf",
-            "is not finite after epoch 2: lower the learning rate",
+            "is not finite in epoch 2, after step 2: lower the learning rate",
         ),
     ] {
         let directory = place.at(estimator);

@@ -63,14 +63,16 @@ pub enum VaeError {
         /// Why.
         source: straightflow::Error,
     },
-    /// A parameter left the range of numbers.
+    /// A parameter or a cost left the range of numbers.
     #[error(
-        "a parameter of the model is not finite after epoch {epoch}: lower the learning rate; earlier \
+        "the model is not finite in epoch {epoch}, after step {step}: lower the learning rate; earlier \
          checkpoints are kept"
     )]
     Diverged {
         /// The epoch, from 1.
         epoch: u64,
+        /// The step of the run, from 1.
+        step: u64,
     },
     /// An evaluation of the model failed.
     #[error("the model could not be evaluated after epoch {epoch}")]

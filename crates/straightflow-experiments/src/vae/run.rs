@@ -26,7 +26,7 @@ pub trait Watcher {
     /// An error ends the run.
     fn progress(&mut self, share: f64) -> Result<(), Self::Error>;
 
-    /// An epoch is complete. After an interruption it may be one that was seen before, with the same
+    /// An epoch is complete. After an interruption, those of before are told once more, with the same
     /// numbers.
     ///
     /// # Errors
@@ -70,6 +70,11 @@ pub fn run<W: Watcher + Send>(
             Some(bytes) => Trainer::resume(config, data, &bytes)?,
             None => Trainer::new(config, data)?,
         };
+        // A checkpoint may be ahead of the records: after a power cut, those can be the older ones.
+        for epoch in &trainer.place.epochs {
+            watcher.epoch(epoch)?;
+        }
+        watcher.progress(trainer.share())?;
         while trainer.epochs() < config.epochs {
             trainer.step()?;
             if trainer.at_epoch() {
@@ -78,6 +83,11 @@ pub fn run<W: Watcher + Send>(
             }
             let steps = trainer.place.steps;
             if trainer.at_epoch() || steps.is_multiple_of(CHECKPOINT_EVERY) {
+                // The next step would find out, but then the last good checkpoint were gone.
+                if !trainer.is_finite() {
+                    let epoch = trainer.epochs() + u64::from(!trainer.at_epoch());
+                    return Err(VaeError::Diverged { epoch, step: steps }.into());
+                }
                 watcher.checkpoint(trainer.checkpoint()?)?;
             }
             if steps.is_multiple_of(REPORT_EVERY) {

@@ -120,7 +120,10 @@ impl Trainer<'_> {
         };
         let numbers = [epoch.train_nelbo, epoch.valid_nelbo, epoch.test_nelbo];
         if numbers.iter().any(|x| !x.is_finite()) {
-            return Err(VaeError::Diverged { epoch: epoch.epoch });
+            return Err(VaeError::Diverged {
+                epoch: epoch.epoch,
+                step: epoch.step,
+            });
         }
         self.place.cost = 0.0;
         self.place.images = 0;

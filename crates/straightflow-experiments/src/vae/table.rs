@@ -248,9 +248,7 @@ fn mean_of_all(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 fn row(config: &Config, runs: &[&Summary], unfinished: usize) -> TableRow {
     let each = |value: fn(&Summary) -> f64| mean(runs.iter().map(|s| value(s)));
     let test_nelbo = each(|s| s.test_nelbo);
-    let squares = runs
-        .iter()
-        .map(|s| (s.test_nelbo - test_nelbo).powi(2));
+    let squares = runs.iter().map(|s| (s.test_nelbo - test_nelbo).powi(2));
     let spread = squares.sum::<f64>() / (runs.len() as f64 - 1.0);
     TableRow {
         arch: config.arch.name().to_owned(),

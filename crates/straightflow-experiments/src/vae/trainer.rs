@@ -1,5 +1,6 @@
 //! The training of one model, step by step, with everything that a checkpoint has to hold.
 
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -141,6 +142,21 @@ impl<'a> Trainer<'a> {
     pub fn share(&self) -> f64 {
         let all = self.config.epochs as f64 * self.steps_per_epoch() as f64;
         self.place.steps as f64 / all
+    }
+
+    /// Whether all parameters of the model are finite numbers.
+    pub fn is_finite(&self) -> bool {
+        struct Look(bool);
+        impl ModuleVisitor for Look {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                let data = param.val().inner().into_data();
+                let values = data.as_slice::<f32>().expect("parameters of type f32");
+                self.0 &= values.iter().all(|x| x.is_finite());
+            }
+        }
+        let mut look = Look(true);
+        self.model.visit(&mut look);
+        look.0
     }
 
     /// Whether the step that comes next is the first of an epoch.

@@ -60,7 +60,11 @@ fn the_runs_that_the_page_cites_are_there() {
     ];
     for (name, arch, estimator) in runs {
         let row = row(name, arch, estimator);
-        assert_eq!((row.epochs, row.curve.len()), (100, 100), "{arch} {estimator}");
+        assert_eq!(
+            (row.epochs, row.curve.len()),
+            (100, 100),
+            "{arch} {estimator}"
+        );
         assert!(row.test_bound_100 < row.test_nelbo, "{arch} {estimator}");
         assert!(row.paper.is_some(), "{arch} {estimator}");
     }

@@ -76,7 +76,7 @@ fn a_run_that_goes_on_from_any_checkpoint_ends_the_same() {
             let checkpoint = Some(whole.checkpoints[from].clone());
             let finished = run(&config, &data, checkpoint, &mut rest).expect("a run");
             assert!(finished == expected, "{spec} from checkpoint {from}");
-            assert!(rest.epochs == whole.epochs[from + 1..], "{spec}");
+            assert!(rest.epochs == whole.epochs, "{spec}");
         }
     }
 }
