@@ -14,7 +14,8 @@ use straightflow_experiments::poisson::{
 };
 use straightflow_report::Run;
 
-use crate::ui::{Progress, Timing, bad_input, cores};
+use crate::record::read_toml;
+use crate::ui::{Progress, Timing, bad_input, cores, where_recorded};
 
 pub const EXAMPLES: &str = "Examples:
   straightflow poisson                                 the table, nothing is written
@@ -149,11 +150,7 @@ impl Arguments {
 }
 
 fn read_config(path: &Path) -> anyhow::Result<Config> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
-    let config: Config = toml::from_str(&text)
-        .map_err(|error| anyhow::anyhow!(error.message().to_owned()))
-        .with_context(|| format!("{} is no configuration of this experiment", path.display()))?;
+    let config: Config = read_toml(path, "poisson")?;
     config.check().with_context(|| path.display().to_string())?;
     Ok(config)
 }
@@ -198,14 +195,7 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
         return Ok(());
     }
     print(&config, &summary, out)?;
-    match directory {
-        Some(path) => writeln!(out, "\nRecorded in {}.", path.display())?,
-        None => writeln!(
-            out,
-            "\nNothing was recorded; --out DIR keeps the run and its plots."
-        )?,
-    }
-    Ok(())
+    Ok(where_recorded(directory, out)?)
 }
 
 /// Shows the progress of a run and records its cells.

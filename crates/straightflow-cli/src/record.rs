@@ -28,14 +28,22 @@ struct Repeated<C> {
     config: C,
 }
 
-/// The configuration of a recorded run of an experiment, to repeat it.
-pub fn read_config<C: DeserializeOwned>(path: &Path, experiment: &str) -> anyhow::Result<C> {
+/// A configuration of an experiment as its file has it.
+pub fn read_toml<C: DeserializeOwned>(path: &Path, experiment: &str) -> anyhow::Result<C> {
     let read = || -> anyhow::Result<C> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
-        let repeated: Repeated<C> = toml::from_str(&text)
+        toml::from_str(&text)
             .map_err(|error| anyhow::anyhow!(error.message().to_owned()))
-            .with_context(|| format!("{} is no configuration of `{experiment}`", path.display()))?;
+            .with_context(|| format!("{} is no configuration of `{experiment}`", path.display()))
+    };
+    read().map_err(bad_input)
+}
+
+/// The configuration of a recorded run of an experiment, to repeat it.
+pub fn read_config<C: DeserializeOwned>(path: &Path, experiment: &str) -> anyhow::Result<C> {
+    let repeated: Repeated<C> = read_toml(path, experiment)?;
+    let read = || -> anyhow::Result<C> {
         ensure!(
             repeated.experiment == experiment,
             "{} is a configuration of `{}`, not of `{experiment}`",

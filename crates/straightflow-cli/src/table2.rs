@@ -19,7 +19,8 @@ use straightflow_experiments::vae::{
 use straightflow_report::Run;
 use straightflow_report::record::{SUMMARY, TIMING};
 
-use crate::ui::{Progress, Timing, bad_input, cores};
+use crate::record::read_toml;
+use crate::ui::{Progress, Timing, cores, where_recorded};
 use crate::vae::{ArchitectureName, Event, LatentName, ProtocolName, RECONSTRUCTIONS, record};
 
 pub const EXAMPLES: &str = "Examples:
@@ -85,7 +86,7 @@ pub struct Arguments {
 impl Arguments {
     fn config(&self) -> anyhow::Result<TableConfig> {
         if let Some(path) = &self.config {
-            return read_config(path).map_err(bad_input);
+            return read_toml(path, "table2");
         }
         let latent: Latent = self.latent.into();
         let mut config = TableConfig::new(latent, self.beyond);
@@ -104,14 +105,6 @@ impl Arguments {
             ..config
         })
     }
-}
-
-fn read_config(path: &Path) -> anyhow::Result<TableConfig> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
-    toml::from_str(&text)
-        .map_err(|error| anyhow::anyhow!(error.message().to_owned()))
-        .with_context(|| format!("{} is no configuration of this experiment", path.display()))
 }
 
 /// The record of a cell.
@@ -177,7 +170,7 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
         writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?;
     } else {
         print(&summary, out)?;
-        writeln!(out, "\nRecorded in {}.", arguments.out.display())?;
+        where_recorded(Some(&arguments.out), out)?;
     }
     match summary.failures.as_slice() {
         [] => Ok(()),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -139,6 +140,17 @@ impl Progress {
     /// Removes the bar.
     pub fn finish(self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Says where a run was recorded, or how it would be.
+pub fn where_recorded(directory: Option<&Path>, out: &mut impl Write) -> io::Result<()> {
+    match directory {
+        Some(path) => writeln!(out, "\nRecorded in {}.", path.display()),
+        None => writeln!(
+            out,
+            "\nNothing was recorded; --out DIR keeps the run, its plots and pictures."
+        ),
     }
 }
 

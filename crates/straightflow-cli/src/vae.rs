@@ -18,7 +18,7 @@ use straightflow_report::record::{SUMMARY, TIMING};
 
 pub use arguments::{ArchitectureName, Arguments, EXAMPLES, LatentName, ProtocolName};
 
-use crate::ui::{Progress, Timing, bad_input};
+use crate::ui::{Progress, Timing, bad_input, where_recorded};
 
 /// The name of the file with the last checkpoint.
 const CHECKPOINT: &str = "checkpoint.bin";
@@ -52,14 +52,7 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
         return Ok(());
     }
     print(&config, &summary, out)?;
-    match directory {
-        Some(path) => writeln!(out, "\nRecorded in {}.", path.display())?,
-        None => writeln!(
-            out,
-            "\nNothing was recorded; --out DIR keeps the run, its checkpoints and pictures."
-        )?,
-    }
-    Ok(())
+    Ok(where_recorded(directory, out)?)
 }
 
 /// What is heard of a run.

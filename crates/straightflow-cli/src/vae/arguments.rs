@@ -10,7 +10,8 @@ use straightflow_experiments::vae::{
 };
 use straightflow_report::record::CONFIG;
 
-use crate::ui::{bad_input, command_line};
+use crate::record::read_toml;
+use crate::ui::command_line;
 
 pub const EXAMPLES: &str = "Examples:
   straightflow vae --epochs 1                              straight-through on the linear model, nothing
@@ -169,14 +170,14 @@ impl Arguments {
     /// What is to be run, and on which images.
     pub fn config(&self) -> anyhow::Result<(Config, Source)> {
         if let Some(path) = &self.config {
-            let config = read_config(path)?;
+            let config: Config = read_toml(path, "vae")?;
             let data = config.protocol.load(self.data.as_deref())?;
             config.check(&data)?;
             return Ok((config, data));
         }
         let mut settings = match &self.out {
             Some(out) if self.resume => {
-                let config = read_config(&out.join(CONFIG));
+                let config = read_toml::<Config>(&out.join(CONFIG), "vae");
                 let nothing = || format!("{} has no run to go on with", out.display());
                 config.with_context(nothing)?.settings()
             }
@@ -245,15 +246,4 @@ impl Arguments {
         settings.images = self.images.unwrap_or(settings.images);
         settings.bound_samples = self.bound_samples.unwrap_or(settings.bound_samples);
     }
-}
-
-fn read_config(path: &Path) -> anyhow::Result<Config> {
-    let read = || -> anyhow::Result<Config> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("{} cannot be read", path.display()))?;
-        toml::from_str(&text)
-            .map_err(|error| anyhow::anyhow!(error.message().to_owned()))
-            .with_context(|| format!("{} is no configuration of this experiment", path.display()))
-    };
-    read().map_err(bad_input)
 }

@@ -7,6 +7,7 @@ use crate::distribution::Law;
 use crate::error::Result;
 use crate::objective::CountedObjective;
 use crate::ops::fused::sigmoid;
+use crate::ops::gradient_only;
 
 /// The probability `q = sigmoid(-|logit|)` of the less likely value, `[1, batch, d, 1]`. Unlike
 /// `1 - p` it has all its digits.
@@ -58,11 +59,13 @@ impl Pair {
 }
 
 /// The outcome of `n` antithetic pairs, evaluated in one call of the cost: the gradient of a pair
-/// is `f(b1) - f(b2)` times a weight for each coordinate.
+/// is `f(b1) - f(b2)` times a weight for each coordinate. The first `trained` draws, of all `b1` and then
+/// all `b2`, are those that the cost's own parameters are trained on.
 pub(super) fn pair_outcome(
     noise: &Noise,
     law: &Law,
     objective: &CountedObjective,
+    trained: usize,
     weight: impl FnOnce(Pair) -> Tensor<4>,
 ) -> Result<Outcome> {
     let u = noise.get(0);
@@ -73,5 +76,15 @@ pub(super) fn pair_outcome(
     let values = cost.clone().inner();
     let difference = values.clone().narrow(0, 0, n) - values.narrow(0, n, n);
     let gradient = difference.unsqueeze_dims::<4>(&[2, 3]) * weight(pair);
-    Ok(Outcome::new(cost, along(law, gradient), z))
+    let gradient = along(law, gradient);
+    if trained == 2 * n {
+        return Ok(Outcome::new(cost, gradient, z));
+    }
+    let values = cost.clone().inner();
+    let trained = cost.narrow(0, 0, trained).mean();
+    Ok(Outcome {
+        surrogate: values.clone().mean() + gradient_only(trained + gradient),
+        values,
+        samples: z.inner(),
+    })
 }

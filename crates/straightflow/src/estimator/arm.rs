@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::antithetic::pair_outcome;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, Stacking,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Preset, Price,
+    Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
@@ -19,24 +20,50 @@ pub(super) static ENTRY: Entry = Entry::new::<ArmConfig>(About {
     needs: &[Need::Value],
     cost: "2 n f",
     reference: "Yin, Zhou 2019, arXiv 1807.11143",
-    options: &[(
-        "samples",
-        "the number n of antithetic pairs of one estimate, each of two draws",
-    )],
-    presets: &[],
+    options: &[
+        (
+            "model",
+            "which draws train the cost's own parameters: `all`, or `first` for one of each pair",
+        ),
+        (
+            "samples",
+            "the number n of antithetic pairs of one estimate, each of two draws",
+        ),
+    ],
+    presets: &[Preset {
+        name: "paper",
+        about: "the authors' code, which trains the decoder on one draw of each pair",
+        options: &[("model", "first")],
+    }],
 });
+
+/// Which draws of a pair train the parameters of the cost itself, a decoder's say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArmModel {
+    /// Both, as they are evaluated anyway.
+    #[default]
+    All,
+    /// The first of each pair, as in the authors' code.
+    First,
+}
 
 /// The configuration of [`Arm`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ArmConfig {
+    /// Which draws train the cost's own parameters.
+    pub model: ArmModel,
     /// The number of antithetic pairs of one estimate.
     pub samples: usize,
 }
 
 impl Default for ArmConfig {
     fn default() -> Self {
-        Self { samples: 1 }
+        Self {
+            model: ArmModel::All,
+            samples: 1,
+        }
     }
 }
 
@@ -58,8 +85,9 @@ impl EstimatorConfig for ArmConfig {
 /// * **With** $\frac1n \sum_i (f(b_1^i) - f(b_2^i)) (u_i - \frac12)$, for each coordinate with its own
 ///   $u$. It is averaged over the batch, as everything here; the authors' code sums.
 /// * **Requires** the values of the cost. `samples` is the number of pairs; `values` and `samples` of
-///   the estimate have both draws of each, first all $b_1$, then all $b_2$. The mean cost and the
-///   gradient of the cost's own parameters are those of all $2n$ draws.
+///   the estimate have both draws of each, first all $b_1$, then all $b_2$. The mean cost is that of all
+///   $2n$ draws, and so is the gradient of the cost's own parameters, unless `model=first` leaves it to
+///   the $b_1$, as the authors' code does.
 /// * **Bias**: none. Uniform numbers have 23 random bits in `f32`, so probabilities below 2^-24 are
 ///   taken for zero there.
 /// * **Cost**: two evaluations for each pair, in one call.
@@ -72,7 +100,7 @@ impl EstimatorConfig for ArmConfig {
 ///
 /// # fn main() -> Result<(), straightflow::Error> {
 /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
-/// let arm = ArmConfig { samples: 1000 }.init()?;
+/// let arm = ArmConfig { samples: 1000, ..ArmConfig::default() }.init()?;
 /// let gradient = arm.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
 /// // p (1 - p) (f(1) - f(0))
 /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
@@ -113,6 +141,11 @@ impl Estimator for Arm {
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pair_outcome(noise, law, objective, |_| noise.get(0) - 0.5)
+        let pairs = noise.get(0).dims()[0];
+        let trained = match self.config.model {
+            ArmModel::All => 2 * pairs,
+            ArmModel::First => pairs,
+        };
+        pair_outcome(noise, law, objective, trained, |_| noise.get(0) - 0.5)
     }
 }

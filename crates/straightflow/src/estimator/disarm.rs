@@ -113,7 +113,8 @@ impl Estimator for Disarm {
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pair_outcome(noise, law, objective, |pair| {
+        let draws = 2 * noise.get(0).dims()[0];
+        pair_outcome(noise, law, objective, draws, |pair| {
             // sigmoid(|logit|) = 1 - q loses nothing: it is at least 1/2.
             let factor = (-rare_probability(law) + 1.0) * 0.5;
             (pair.first - pair.second) * factor

@@ -289,3 +289,43 @@ fn other_families_and_too_few_draws_are_refused() {
         assert_eq!(got, needed);
     }
 }
+
+/// The cost `w f(z)` of one parameter `w` of its own.
+#[test]
+fn a_model_may_be_trained_on_the_first_draws_alone() {
+    let logits = [0.4, -1.3];
+    let u = [0.9, 0.37, 0.24, 0.78];
+    let of = |spec: &str| {
+        let q = Bernoulli::from_logits(leaf(&logits, [1, 2], DType::F64)).expect("valid");
+        let scale = leaf(&[1.5], [1], DType::F64);
+        let noise = tensor(&u, [2, 1, 2, 1], DType::F64);
+        let estimate = build(spec)
+            .estimate_from_noise(vec![noise], &q, |z, q| {
+                typed_cost(z, q) * scale.clone().unsqueeze::<2>()
+            })
+            .expect("valid");
+        let value = values(estimate.surrogate.clone().inner());
+        let mean = values(estimate.values.clone().mean());
+        assert_close("the value", &value, &mean, 1e-14);
+        let grads = estimate.surrogate.backward();
+        let by_logits = values(q.natural().grad(&grads).expect("a gradient"));
+        let by_scale = values(scale.grad(&grads).expect("a gradient"));
+        (by_logits, by_scale[0])
+    };
+    let (all_logits, all_scale) = of("arm");
+    let (first_logits, first_scale) = of("arm:preset=paper");
+    assert_eq!(
+        all_logits, first_logits,
+        "the encoder's gradient is the same"
+    );
+    let pairs: Vec<[Vec<f64>; 2]> = u.chunks(2).map(|u| pair(&logits, u)).collect();
+    let mean = |which: &[usize]| {
+        let costs = pairs
+            .iter()
+            .flat_map(|pair| which.iter().map(|i| cost_at(&pair[*i])));
+        costs.sum::<f64>() / (pairs.len() * which.len()) as f64
+    };
+    assert_close("all", &[all_scale], &[mean(&[0, 1])], 1e-12);
+    assert_close("first", &[first_scale], &[mean(&[0])], 1e-12);
+    assert_ne!(all_scale, first_scale);
+}
