@@ -4,6 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use straightflow_report::record::SUMMARY;
+
+use crate::ui::{quoted, say};
 
 pub const EXAMPLES: &str = "Examples:
   straightflow reproduce --quick              some ten minutes on two cores; out/report.html
@@ -57,18 +60,27 @@ pub fn run(
         true => (FULL, arguments.out.join("full")),
         false => (QUICK, arguments.out.join("quick")),
     };
+    let mut failed = None;
     let directories: Vec<PathBuf> = plan.iter().map(|(name, _)| place.join(name)).collect();
     for ((_, command), directory) in plan.iter().zip(&directories) {
         let mut words = words(command);
         words.extend(["--out".to_owned(), text(directory)]);
         announce(&words, out)?;
-        execute(&words, out)?;
+        // A run that comes to no end is no reason to have no page of the others.
+        let result = execute(&words, out);
+        match (&result, directory.join(SUMMARY).exists()) {
+            (Err(_), false) => return result,
+            (Err(error), true) => say(format_args!("straightflow: {error:#}")),
+            (Ok(()), _) => {}
+        }
+        failed = failed.or(result.err());
     }
     let mut words = words(&["report"]);
     words.extend(directories.iter().map(|directory| text(directory)));
     words.extend(["--out".to_owned(), text(&arguments.out.join("report.html"))]);
     announce(&words, out)?;
-    execute(&words, out)
+    execute(&words, out)?;
+    failed.map_or(Ok(()), Err)
 }
 
 fn words(command: &[&str]) -> Vec<String> {
@@ -84,6 +96,7 @@ fn text(path: &Path) -> String {
 }
 
 fn announce(words: &[String], out: &mut dyn Write) -> std::io::Result<()> {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     writeln!(out, "\n$ {}\n", words.join(" "))?;
     out.flush()
 }

@@ -14,7 +14,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use straightflow::estimator::Spec;
 use straightflow_experiments::vae::{
-    Architecture, Config, Latent, Source, Summary, TableCell, TableConfig, TableRow, TableSummary,
+    Architecture, Config, Latent, Protocol, Source, Summary, TableCell, TableConfig, TableRow,
+    TableSummary,
 };
 use straightflow_report::Run;
 use straightflow_report::record::{SUMMARY, TIMING};
@@ -84,26 +85,30 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    fn config(&self) -> anyhow::Result<TableConfig> {
+    /// What is to be run, and on which images.
+    fn config(&self) -> anyhow::Result<(TableConfig, Source)> {
         if let Some(path) = &self.config {
-            return read_toml(path, "table2");
+            let config: TableConfig = read_toml(path, "table2")?;
+            let data = config.protocol.load(self.data.as_deref())?;
+            return Ok((config, data));
         }
-        let latent: Latent = self.latent.into();
-        let mut config = TableConfig::new(latent, self.beyond);
+        let (protocol, latent): (Protocol, Latent) = (self.protocol.into(), self.latent.into());
+        let data = protocol.load(self.data.as_deref())?;
+        let mut config = TableConfig::new(protocol, &data, latent, self.beyond);
         if !self.arch.is_empty() {
             config.archs = self.arch.iter().map(|a| Architecture::from(*a)).collect();
         }
         if !self.estimators.is_empty() {
             config.estimators = self.estimators.clone();
         }
-        Ok(TableConfig {
-            protocol: self.protocol.into(),
+        let config = TableConfig {
             seeds: self.seeds,
             epochs: self.epochs.unwrap_or(0),
             images: self.images.unwrap_or(0),
             bound_samples: self.bound_samples,
             ..config
-        })
+        };
+        Ok((config, data))
     }
 }
 
@@ -117,8 +122,7 @@ struct Line {
 
 pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyhow::Result<()> {
     let start = Instant::now();
-    let config = arguments.config()?;
-    let data = config.protocol.load(arguments.data.as_deref())?;
+    let (config, data) = arguments.config()?;
     let cells = config.cells(&data)?;
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
     let mut table = Run::open(&arguments.out, &config)?;
@@ -299,7 +303,15 @@ fn print(summary: &TableSummary, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(
             out,
             "{:width$} {:>8} {:>8} {:>8} {:>6} {:>9} {:>10} {:>6} {:>8}",
-            "estimator", "train", "valid", "test", "sd", "100 draws", "variance", "f", "paper"
+            "estimator",
+            "train",
+            "valid",
+            "test",
+            "sd",
+            draws(&rows[0]),
+            "variance",
+            "f",
+            "paper"
         )?;
         for row in rows {
             writeln!(out, "{:width$} {}", row.label, numbers(row))?;
@@ -310,7 +322,23 @@ fn print(summary: &TableSummary, out: &mut impl Write) -> std::io::Result<()> {
         out,
         "Variance: of the encoder's gradient, summed over its parameters. f: evaluations of the cost in \
          a step,\nfor each image. The paper's numbers are for its whole protocol."
-    )
+    )?;
+    if summary
+        .rows
+        .iter()
+        .any(|row| row.estimator == "pwgf:preset=paper")
+    {
+        writeln!(
+            out,
+            "pwgf:preset=paper: N = 1 sample, eps = 1, h = one standard deviation, at least 1; the paper \
+             states none of them."
+        )?;
+    }
+    Ok(())
+}
+
+fn draws(row: &TableRow) -> String {
+    format!("{} draws", row.bound_samples)
 }
 
 fn numbers(row: &TableRow) -> String {

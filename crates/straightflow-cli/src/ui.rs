@@ -149,7 +149,7 @@ pub fn where_recorded(directory: Option<&Path>, out: &mut impl Write) -> io::Res
         Some(path) => writeln!(out, "\nRecorded in {}.", path.display()),
         None => writeln!(
             out,
-            "\nNothing was recorded; --out DIR keeps the run, its plots and pictures."
+            "\nNothing was recorded; --out DIR keeps the run and its plots."
         ),
     }
 }
@@ -175,7 +175,7 @@ pub fn command_line(words: &[String]) -> String {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=.,:/@+%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

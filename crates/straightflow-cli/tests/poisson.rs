@@ -265,7 +265,7 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
         (
             "e.toml",
             "rate = ".to_owned(),
-            "is no configuration of this experiment",
+            "is no configuration of `poisson`",
         ),
     ] {
         let path = place.at(name);

@@ -175,17 +175,28 @@ impl Arguments {
             config.check(&data)?;
             return Ok((config, data));
         }
-        let mut settings = match &self.out {
+        let recorded = match &self.out {
             Some(out) if self.resume => {
                 let config = read_toml::<Config>(&out.join(CONFIG), "vae");
                 let nothing = || format!("{} has no run to go on with", out.display());
-                config.with_context(nothing)?.settings()
+                Some(config.with_context(nothing)?)
             }
-            _ => Settings::new(Architecture::Linear, Spec::new("straight-through")),
+            _ => None,
+        };
+        let mut settings = match &recorded {
+            Some(config) => config.settings(),
+            None => Settings::new(Architecture::Linear, Spec::new("straight-through")),
         };
         self.change(&mut settings);
         let data = settings.protocol.load(self.data.as_deref())?;
-        Ok((settings.config(&data)?, data))
+        // A recorded configuration may have more than settings can say.
+        match recorded.filter(|config| config.settings() == settings) {
+            Some(config) => {
+                config.check(&data)?;
+                Ok((config, data))
+            }
+            None => Ok((settings.config(&data)?, data)),
+        }
     }
 
     /// The command line that repeats the run: `line`, unless its settings were read from a directory.

@@ -1,6 +1,6 @@
 //! The plots of a run.
 
-use straightflow_experiments::vae::{Config, Epoch, label};
+use straightflow_experiments::vae::{Config, Epoch, TRAIN_SAMPLE, label};
 use straightflow_report::plot::{Curves, Line};
 
 /// The names of the files and what is in them.
@@ -31,7 +31,10 @@ fn line(label: &str, curve: &[Epoch], value: impl Fn(&Epoch) -> Option<f64>) -> 
 fn curves(config: &Config, curve: &[Epoch]) -> String {
     let plot = Curves {
         title: format!("Negative ELBO, {}", label(config)),
-        caption: "In nats, with one sample for each image.".to_owned(),
+        caption: format!(
+            "In nats, with one sample for each image, after each epoch. The training images are the first \
+             {TRAIN_SAMPLE}."
+        ),
         x_label: "epoch".to_owned(),
         y_label: "negative ELBO".to_owned(),
         lines: vec![

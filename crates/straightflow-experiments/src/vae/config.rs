@@ -1,15 +1,16 @@
 //! The settings of a run: everything that decides its bits.
 
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
-use straightflow::distribution::Family;
-use straightflow::estimator::Spec;
-use straightflow_data::Partition;
+use straightflow::distribution::{Family, Law};
+use straightflow::estimator::{Spec, Stacking};
+use straightflow_data::{Partition, Split};
 
 use super::error::VaeError;
 use super::protocol::{Centring, Preset, Prior, Protocol, Source};
 
 /// The version of the program, part of a configuration.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The units of a hidden layer and the default number of latent variables.
 pub(super) const WIDTH: usize = 200;
 
@@ -282,9 +283,9 @@ impl Config {
         if self.batch == 0 {
             return wanted("batch size", "at least 1", self.batch.to_string());
         }
-        if self.bound_samples == 0 {
+        if !(1..=10_000).contains(&self.bound_samples) {
             let got = self.bound_samples.to_string();
-            return wanted("number of the bound's samples", "at least 1", got);
+            return wanted("number of the bound's samples", "1 to 10000", got);
         }
         let rates = [
             ("learning rate", self.learning_rate),
@@ -299,19 +300,35 @@ impl Config {
                 return wanted(setting, "a positive number", rate.to_string());
             }
         }
-        let estimator = self.estimator.build().map_err(VaeError::Estimator)?;
-        let family = self.latent.family().kind();
-        if !estimator.entry().families.contains(&family) {
-            return Err(VaeError::Estimator(
-                straightflow::Error::UnsupportedFamily {
-                    estimator: estimator.entry().id,
-                    family,
-                    supported: estimator.entry().families,
-                },
-            ));
+        self.check_estimator().map_err(VaeError::Estimator)?;
+        let partition = self.partition()?;
+        for split in Split::ALL {
+            data.range(partition, split)?;
         }
-        self.partition()?;
         Ok(())
+    }
+
+    /// Whether the estimator takes the latent variables, as far as that is known beforehand.
+    fn check_estimator(&self) -> straightflow::Result<()> {
+        let estimator = self.estimator.build()?;
+        let [d, k] = self.latent.dims();
+        let law = Law::new(
+            self.latent.family(),
+            Tensor::zeros([1, d, k], &Device::flex()),
+        )?;
+        estimator.check(&law, estimator.samples())?;
+        let because = match estimator.stacking() {
+            _ if self.arch.layers() == 1 => return Ok(()),
+            Stacking::Unsupported => "",
+            Stacking::Tape(_) if estimator.least_samples() > 1 => {
+                ", because it needs several draws of one law"
+            }
+            _ => return Ok(()),
+        };
+        Err(straightflow::Error::UnsupportedChain {
+            estimator: estimator.entry().id,
+            because,
+        })
     }
 
     /// The settings that lead to this configuration.

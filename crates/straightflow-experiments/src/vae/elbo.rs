@@ -63,12 +63,12 @@ impl<'a> Elbo<'a> {
     }
 
     /// The cost `[n, batch]` of samples `[n, batch, d, k]` of all layers.
-    fn negative(&self, model: &Vae, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
+    fn negative(&self, model: &Vae, direct: Direct, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
         let [n, batch, ..] = z[0].dims();
-        let log_q = match self.direct {
+        let log_q = match direct {
             Direct::Kept => chain_log_prob(q, z),
             // Also what the samples below contribute through the laws above: at hard samples its
-            // expected gradient is zero as well.
+            // expected gradient is zero as well, for rules that are linear in it.
             Direct::Dropped => {
                 let q: Vec<Law> = q.iter().map(Law::constant).collect();
                 chain_log_prob(&q, z)
@@ -84,9 +84,12 @@ impl<'a> Elbo<'a> {
     }
 }
 
+// A frozen cost is asked for on the side, by control variates that need the true gradient with respect to
+// the samples, also between the hard ones. So nothing is dropped there: what is to be constant is passed as
+// a constant.
 impl Objective<Law> for Elbo<'_> {
     fn cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
-        self.negative(self.model, &[z], std::slice::from_ref(q))
+        self.negative(self.model, self.direct, &[z], std::slice::from_ref(q))
     }
 
     fn kind(&self) -> ObjectiveKind {
@@ -94,7 +97,8 @@ impl Objective<Law> for Elbo<'_> {
     }
 
     fn frozen_cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
-        self.negative(self.frozen(), &[z], std::slice::from_ref(q))
+        let q = std::slice::from_ref(q);
+        self.negative(self.frozen(), Direct::Kept, &[z], q)
     }
 }
 
@@ -108,7 +112,7 @@ impl Chain<Law> for Elbo<'_> {
     }
 
     fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
-        self.negative(self.model, z, q)
+        self.negative(self.model, self.direct, z, q)
     }
 
     fn kind(&self) -> ObjectiveKind {
@@ -116,6 +120,6 @@ impl Chain<Law> for Elbo<'_> {
     }
 
     fn frozen_cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
-        self.negative(self.frozen(), z, q)
+        self.negative(self.frozen(), Direct::Kept, z, q)
     }
 }

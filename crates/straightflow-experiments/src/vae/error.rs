@@ -22,6 +22,15 @@ pub enum VaeError {
          the program are binary: give the directory of the IDX files with --data DIR"
     )]
     NoGreyImages,
+    /// The threshold protocol with images that are binary already.
+    #[error(
+        "the threshold protocol makes greyscale images binary, and these are binary already: use \
+         --protocol static for them"
+    )]
+    BinaryImages,
+    /// A split without images.
+    #[error("the training, validation and test images must be at least one each")]
+    EmptySplit,
     /// The estimator was refused.
     #[error(transparent)]
     Estimator(straightflow::Error),
@@ -29,7 +38,7 @@ pub enum VaeError {
     #[error(transparent)]
     Data(#[from] straightflow_data::Error),
     /// A configuration of another experiment.
-    #[error("this is the configuration of the experiment `{0}`, not of `vae`")]
+    #[error("this is the configuration of the experiment `{0}`")]
     OtherExperiment(String),
     /// A configuration of another version of the program.
     #[error(

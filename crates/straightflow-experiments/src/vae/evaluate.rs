@@ -4,7 +4,6 @@ use burn::module::Module;
 use burn::tensor::{DType, Tensor, activation::sigmoid};
 use straightflow::distribution::Law;
 use straightflow::estimator::Chain;
-use straightflow::objective::Objective;
 use straightflow::{Key, Result};
 use straightflow_data::Split;
 
@@ -34,10 +33,7 @@ fn costs(model: &Vae, batch: Batch, key: Key, n: usize) -> Result<Tensor<2>> {
         z.push(sample.reshape([n, images, d, k]));
         laws.push(law);
     }
-    Ok(match z.len() {
-        1 => Objective::cost(&elbo, z.remove(0), &laws[0]),
-        _ => Chain::cost(&elbo, &z, &laws),
-    })
+    Ok(Chain::cost(&elbo, &z, &laws))
 }
 
 /// `-log (1/n) sum_i exp(-f_i)` for each image, from its costs.

@@ -41,10 +41,13 @@ impl<'a> Images<'a> {
         let partition = config.partition()?;
         let limit = |range: Range<usize>| match config.images {
             0 => range,
-            images => range.start..range.end.min(range.start + images),
+            images => range.start..range.end.min(range.start.saturating_add(images)),
         };
         let [train, valid, test] = Split::ALL.map(|split| data.range(partition, split).map(limit));
         let splits = [train?, valid?, test?];
+        if splits.iter().any(Range::is_empty) {
+            return Err(VaeError::EmptySplit);
+        }
         let means = match (config.inputs, config.output_bias) {
             (Centring::Mean, _) | (_, true) => means(data, splits[0].clone()),
             _ => vec![0.0; data.pixels()],

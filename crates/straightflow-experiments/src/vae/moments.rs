@@ -51,7 +51,8 @@ impl Moments {
             let mean = f64::from(*mean) / self.weight;
             f64::from(*square) / self.weight - mean * mean
         });
-        Some(each.sum())
+        // Rounding must not make it negative.
+        Some(each.sum::<f64>().max(0.0))
     }
 }
 

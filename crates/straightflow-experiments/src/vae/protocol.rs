@@ -45,11 +45,12 @@ impl Protocol {
             (Self::Static, None) => mnist::load(mnist::Binarisation::Stochastic)?,
             (Self::Dynamic, None) => return Err(VaeError::NoGreyImages),
         };
+        let binary = matches!(data.images(), Images::Binary(_));
         let data = match self {
+            // Bits that were drawn are no thresholded ones.
+            Self::Threshold if from.is_some() && binary => return Err(VaeError::BinaryImages),
             Self::Threshold => data.threshold(127),
-            Self::Dynamic if matches!(data.images(), Images::Binary(_)) => {
-                return Err(VaeError::NoGreyImages);
-            }
+            Self::Dynamic if binary => return Err(VaeError::NoGreyImages),
             Self::Static | Self::Dynamic => data,
         };
         Ok(Source::new(data))

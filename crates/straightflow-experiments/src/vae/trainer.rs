@@ -69,7 +69,7 @@ pub struct Trainer<'a> {
     pub(super) keys: Keys,
     pub(super) images: Images<'a>,
     estimator: Box<dyn Estimator>,
-    /// Whether the estimator changes with the steps.
+    /// Whether the estimator may have a temperature that follows the steps.
     scheduled: bool,
     batches: Batches,
     order: Option<(u64, Order)>,
@@ -144,7 +144,7 @@ impl<'a> Trainer<'a> {
         self.place.steps as f64 / all
     }
 
-    /// Whether all parameters of the model are finite numbers.
+    /// Whether all parameters, of the model and of what the estimator learns, are finite numbers.
     pub fn is_finite(&self) -> bool {
         struct Look(bool);
         impl ModuleVisitor for Look {
@@ -156,6 +156,9 @@ impl<'a> Trainer<'a> {
         }
         let mut look = Look(true);
         self.model.visit(&mut look);
+        if let Some(state) = &self.state {
+            state.visit(&mut look);
+        }
         look.0
     }
 
@@ -226,6 +229,9 @@ impl<'a> Trainer<'a> {
             let estimate = estimator.estimate_chain(key, &elbo)?;
             (estimate.surrogate, estimate.values, estimate.counts)
         };
+        // What is held twice is not changed in place.
+        drop(elbo);
+        drop(bound);
         let cost = scalar(surrogate.clone().inner());
         let mut gradients = surrogate.backward();
         self.learn_state(&mut gradients, values);

@@ -3,8 +3,8 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor};
-use straightflow::distribution::Family;
-use straightflow::estimator::{EstimatorExt, Spec};
+use straightflow::distribution::{Family, Law};
+use straightflow::estimator::{Chain, EstimatorExt, Spec};
 use straightflow::objective::ObjectiveKind;
 use straightflow_experiments::vae::{Architecture, Centring, Direct, Elbo, Layout, Prior, Vae};
 
@@ -240,6 +240,44 @@ fn a_bound_needs_the_direct_term() {
     let (kept, dropped) = (of(Direct::Kept), of(Direct::Dropped));
     assert!(kept < CLOSE, "kept: {kept}");
     assert!(dropped > 0.01, "dropped, and nobody noticed: {dropped}");
+}
+
+/// Control variates need the true gradient by the samples, also where the direct term is dropped: the
+/// lower samples move the law of the upper ones, and with it `log q`.
+#[test]
+fn the_frozen_cost_has_the_gradient_by_relaxed_samples_of_both_layers() {
+    let case = Case::new(Architecture::TwoLayer);
+    let device = Device::flex().autodiff();
+    let soft = [[0.3, 0.8, 0.55], [0.45, 0.1, 0.7]];
+    let leaf = |z: [f64; 3]| -> Tensor<4> {
+        let row = z.map(|z| z as f32);
+        let rows = Tensor::<2>::from_floats([row, row], &device);
+        rows.reshape([1, 2, 3, 1]).detach().require_grad()
+    };
+    let z = soft.map(leaf);
+    let elbo = case.elbo(Direct::Dropped);
+    let laws: Vec<Law> = (0..2)
+        .map(|l| elbo.layer(&z[..l]).expect("a law"))
+        .collect();
+    let grads = Chain::frozen_cost(&elbo, &z, &laws).sum().backward();
+    for (layer, leaf) in z.iter().enumerate() {
+        let gradient = leaf.grad(&grads).expect("a gradient").into_data();
+        let gradient = gradient.as_slice::<f32>().expect("f32").to_vec();
+        for (place, got) in gradient.into_iter().enumerate() {
+            let image = images()[place / 3];
+            let at = |reach: f64| {
+                let mut code: Vec<Vec<f64>> = soft.iter().map(|z| z.to_vec()).collect();
+                code[layer][place % 3] += reach;
+                case.scalar.cost(&image, &seen(image), &code)
+            };
+            let expected = (at(1e-5) - at(-1e-5)) / 2e-5;
+            let error = (f64::from(got) - expected).abs();
+            assert!(
+                error < CLOSE,
+                "layer {layer}, {place}: {got}, not {expected}"
+            );
+        }
+    }
 }
 
 /// By default the term is dropped exactly where that is right.

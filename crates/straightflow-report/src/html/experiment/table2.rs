@@ -51,6 +51,7 @@ pub fn describe(rows: &[Object]) -> Experiment {
             fewer_epochs(rows),
             greyscale(rows),
             vae::default_pwgf(rows),
+            reading_of_pwgf(rows),
         ]
         .into_iter()
         .flatten()
@@ -87,6 +88,18 @@ fn unstated_protocol(rows: &[Object]) -> Option<String> {
         "The paper does not state the protocol of its Table 2: how the images are made binary, the epochs, \
          the learning rate, the number N of samples, the bandwidth. Agreement with the table is agreement \
          with one reading of it."
+            .to_owned()
+    })
+}
+
+fn reading_of_pwgf(rows: &[Object]) -> Option<String> {
+    let shown = rows
+        .iter()
+        .any(|row| text(row, "estimator") == "pwgf:preset=paper");
+    shown.then(|| {
+        "pWGF with the preset of the paper has N = 1 sample for each image, a step eps = 1 and a bandwidth h of \
+         one standard deviation, at least 1, and takes the raw gradient with its control variate. The paper \
+         states none of the three."
             .to_owned()
     })
 }
