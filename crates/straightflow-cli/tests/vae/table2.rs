@@ -80,21 +80,24 @@ fn a_table_has_its_rows_and_cells_and_the_same_bits_on_any_number_of_threads() {
 
     let summary = json(&directory.join("summary.json"));
     let rows = summary["rows"].as_array().expect("rows");
-    let rows: Vec<(&str, &str, f64)> = rows
+    let rows: Vec<(&str, &str)> = rows
         .iter()
         .map(|row| {
             assert_eq!(row["seeds"], 2, "{row}");
             assert_eq!(row["curve"].as_array().map(Vec::len), Some(2), "{row}");
+            assert!(
+                row["paper"].is_null(),
+                "a part of the images is no comparison: {row}"
+            );
             let text = |field: &str| row[field].as_str().expect("text");
-            let paper = row["paper"].as_f64().expect("a number of the paper");
-            (text("arch"), text("estimator"), paper)
+            (text("arch"), text("estimator"))
         })
         .collect();
     let expected = [
-        ("linear", "straight-through", 119.1),
-        ("linear", "arm", 110.3),
-        ("two-layer", "straight-through", 107.6),
-        ("two-layer", "arm", 98.2),
+        ("linear", "straight-through"),
+        ("linear", "arm"),
+        ("two-layer", "straight-through"),
+        ("two-layer", "arm"),
     ];
     assert_eq!(rows, expected);
 
@@ -108,7 +111,7 @@ fn a_table_has_its_rows_and_cells_and_the_same_bits_on_any_number_of_threads() {
     assert!(output.status.success(), "{}", errors(&output));
     assert!(snapshot(&directory) == before, "a complete table changed");
     let table = String::from_utf8(output.stdout).expect("text");
-    for word in ["linear, bernoulli", "Straight-through", "ARM", "98.2"] {
+    for word in ["linear, bernoulli", "Straight-through", "ARM"] {
         assert!(table.contains(word), "{word}: {table}");
     }
 }
@@ -156,16 +159,22 @@ fn a_killed_table_goes_on_and_ends_with_the_same_bits() {
 fn a_cell_that_fails_is_named_and_does_not_stop_the_others() {
     let place = Place::new();
     let directory = place.at("table");
-    // 200 bits cannot be enumerated, which turns out in the first step.
-    let arguments = table_in(&["enumerate", "arm"], "2", &directory);
+    let arguments = small("2", &directory);
+    finish(&arguments, &directory);
+    // A file stands where two of the runs want their directories.
+    let lost = ["linear-arm-1", "two-layer-straight-through-2"];
+    for cell in lost {
+        let cell = directory.join("cells").join(cell);
+        fs::remove_dir_all(&cell).expect("removed");
+        fs::write(&cell, "in the way").expect("written");
+    }
     let mut summaries = Vec::new();
     for _ in 0..2 {
         let output = run(&arguments);
         let sentence = failed(&output);
         for words in [
-            "linear-enumerate-1 came to no end",
-            "and 3 more, see summary.json",
-            "enumeration would visit",
+            "linear-arm-1 came to no end",
+            "and 1 more, see summary.json",
         ] {
             assert!(sentence.contains(words), "{words}: {sentence}");
         }
@@ -175,19 +184,13 @@ fn a_cell_that_fails_is_named_and_does_not_stop_the_others() {
     }
     assert!(summaries[0] == summaries[1], "another summary");
     let summary = json(&directory.join("summary.json"));
-    assert_eq!(summary["rows"].as_array().map(Vec::len), Some(2));
     let failures = summary["failures"].as_array().expect("failures");
     let failures: Vec<&str> = failures.iter().filter_map(|f| f[0].as_str()).collect();
-    let expected = [
-        "linear-enumerate-1",
-        "linear-enumerate-2",
-        "two-layer-enumerate-1",
-        "two-layer-enumerate-2",
-    ];
-    assert_eq!(failures, expected);
-    let cells = recorded_cells(&directory);
-    assert_eq!(cells.len(), 4, "{cells:?}");
-    assert!(cells.iter().all(|cell| cell.contains("-arm-")), "{cells:?}");
+    assert_eq!(failures, lost);
+    let rows = summary["rows"].as_array().expect("rows").iter();
+    let counts = rows.map(|row| (row["seeds"].as_u64(), row["unfinished"].as_u64()));
+    let (whole, half) = ((Some(2), Some(0)), (Some(1), Some(1)));
+    assert!(counts.eq([whole, half, half, whole]), "{summary}");
 }
 
 #[test]
@@ -242,7 +245,7 @@ fn a_report_shows_a_run_and_a_table() {
     has(&run, "<title>Negative ELBO, Straight-through</title>");
     has(&run, "straightflow vae --images 100");
     let table = page("table");
-    for words in ["Straight-through", ">ARM<", "two-layer", "98.2", "119.1"] {
+    for words in ["Straight-through", ">ARM<", "two-layer"] {
         has(&table, words);
     }
     has(&table, "<title>Test negative ELBO, two-layer</title>");
