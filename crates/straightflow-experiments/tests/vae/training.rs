@@ -142,9 +142,9 @@ fn a_cost_that_is_not_finite_ends_the_run_and_names_the_epoch() {
         ..small(Architecture::Linear, "straight-through", &data)
     };
     let mut witness = Witness::default();
-    let error = run(&config, &data, None, &mut witness)
-        .err()
-        .expect("it diverges");
+    let Err(error) = run(&config, &data, None, &mut witness) else {
+        panic!("it does not diverge");
+    };
     assert!(!error.is_bad_input());
     let text = error.to_string();
     assert!(text.contains("epoch 1"), "{text}");
