@@ -173,9 +173,9 @@ impl Entry {
     }
 
     /// The shortest specification of a recorded configuration: the options that differ from the
-    /// defaults, or from a preset if that is shorter.
+    /// defaults, or from a preset if that is no longer.
     pub(super) fn spec_of(&self, config: &Value) -> Spec {
-        let bases = std::iter::once(None).chain(self.presets.iter().map(Some));
+        let bases = self.presets.iter().map(Some).chain([None]);
         let specs = bases.map(|preset| {
             let mut base = self.defaults();
             let mut spec = Spec::new(self.id);
