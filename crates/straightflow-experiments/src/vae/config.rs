@@ -18,11 +18,11 @@ pub(super) const WIDTH: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Architecture {
-    /// 784-[200]-784, no hidden layer.
+    /// `784-[200]-784`, no hidden layer.
     Linear,
-    /// 784-[200]-[200], each conditional linear.
+    /// `784-[200]-[200]`, each conditional linear.
     TwoLayer,
-    /// 784-200-200-[200]-200-200-784 with leaky rectifiers.
+    /// `784-200-200-[200]-200-200-784` with leaky rectifiers.
     Nonlinear,
 }
 
