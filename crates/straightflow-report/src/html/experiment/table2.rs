@@ -240,10 +240,18 @@ mod tests {
         let is_named = |estimator: &str, latent: &str| {
             let mut row = row(estimator, "linear", 400, None);
             row["latent"] = json!(latent);
-            !remarks(json!([row])).is_empty()
+            let remarks = remarks(json!([row]));
+            remarks.iter().any(|r| r.contains("straight-through"))
         };
         assert!(is_named("pwgf", "bernoulli"));
         assert!(!is_named("pwgf", "poisson") && !is_named("pwgf:preset=paper", "bernoulli"));
+    }
+
+    #[test]
+    fn our_reading_of_pwgf_is_stated_where_it_stands() {
+        let of = |estimator: &str| remarks(json!([row(estimator, "linear", 400, None)]));
+        assert!(of("pwgf:preset=paper")[0].contains("N = 1 sample"));
+        assert!(of("arm").is_empty());
     }
 
     #[test]
