@@ -251,6 +251,33 @@ impl Settings {
     }
 }
 
+/// Where a recorded configuration comes from.
+pub(super) struct Origin<'a> {
+    pub experiment: &'a str,
+    pub version: &'a str,
+    pub data: &'a str,
+    pub data_sha256: &'a str,
+}
+
+impl Origin<'_> {
+    /// Whether it is the expected experiment, of this version of the program, on these images.
+    pub fn check(self, experiment: &str, data: &Source) -> Result<(), VaeError> {
+        if self.experiment != experiment {
+            return Err(VaeError::OtherExperiment(self.experiment.to_owned()));
+        }
+        if self.version != VERSION {
+            return Err(VaeError::OtherVersion {
+                found: self.version.to_owned(),
+                own: VERSION,
+            });
+        }
+        if self.data_sha256 != data.checksum() {
+            return Err(VaeError::OtherData(self.data.to_owned()));
+        }
+        Ok(())
+    }
+}
+
 impl Config {
     /// Looks for settings that are out of their range, and for data that is not the recorded one.
     ///
@@ -258,18 +285,13 @@ impl Config {
     ///
     /// The first that is found.
     pub fn check(&self, data: &Source) -> Result<(), VaeError> {
-        if self.experiment != "vae" {
-            return Err(VaeError::OtherExperiment(self.experiment.clone()));
-        }
-        if self.version != VERSION {
-            return Err(VaeError::OtherVersion {
-                found: self.version.clone(),
-                own: VERSION,
-            });
-        }
-        if self.data_sha256 != data.checksum() {
-            return Err(VaeError::OtherData(self.data.clone()));
-        }
+        let origin = Origin {
+            experiment: &self.experiment,
+            version: &self.version,
+            data: &self.data,
+            data_sha256: &self.data_sha256,
+        };
+        origin.check("vae", data)?;
         let wanted = |setting: &'static str, allowed: &'static str, got: String| {
             Err(VaeError::Setting {
                 setting,

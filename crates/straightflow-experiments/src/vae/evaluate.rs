@@ -62,9 +62,8 @@ impl Trainer<'_> {
         limit: usize,
     ) -> std::result::Result<f64, VaeError> {
         let epoch = self.place.epoch;
-        let place = Split::ALL.iter().position(|s| *s == split);
         let key = self.keys.evaluation.child(epoch);
-        let key = key.child(place.expect("one of all") as u64).child(n as u64);
+        let key = key.child(split as u64).child(n as u64);
         let mean = self.mean_bound(key, split, n, limit);
         mean.map_err(|source| VaeError::Evaluation { epoch, source })
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use straightflow::estimator::Spec;
 
-use super::config::{Architecture, Config, Latent, Settings, VERSION};
+use super::config::{Architecture, Config, Latent, Origin, Settings, VERSION};
 use super::error::VaeError;
 use super::protocol::{Protocol, Source};
 use super::summary::{Epoch, Summary, label};
@@ -135,18 +135,13 @@ impl TableConfig {
     /// If there is nothing to run, something twice, a setting is out of its range, or the configuration is
     /// of another experiment, version or data set.
     pub fn cells(&self, data: &Source) -> Result<Vec<TableCell>, VaeError> {
-        if self.experiment != "table2" {
-            return Err(VaeError::OtherExperiment(self.experiment.clone()));
-        }
-        if self.version != VERSION {
-            return Err(VaeError::OtherVersion {
-                found: self.version.clone(),
-                own: VERSION,
-            });
-        }
-        if self.data_sha256 != data.checksum() {
-            return Err(VaeError::OtherData(self.data.clone()));
-        }
+        let origin = Origin {
+            experiment: &self.experiment,
+            version: &self.version,
+            data: &self.data,
+            data_sha256: &self.data_sha256,
+        };
+        origin.check("table2", data)?;
         let mut cells: Vec<TableCell> = Vec::new();
         for arch in &self.archs {
             for estimator in &self.estimators {

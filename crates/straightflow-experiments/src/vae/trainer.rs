@@ -276,7 +276,7 @@ fn state_shapes(config: &Config, pixels: usize) -> Vec<StateShape> {
     (0..config.arch.layers()).map(shape).collect()
 }
 
-pub(super) fn scalar(x: Tensor<1>) -> f64 {
+fn scalar(x: Tensor<1>) -> f64 {
     f64::from(x.into_scalar::<f32>())
 }
 
