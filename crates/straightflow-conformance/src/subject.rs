@@ -153,6 +153,14 @@ const VARIANTS: &[(&str, &[&str])] = &[
     ("pwgf", &["bandwidth=1sd", "gain=projection"]),
     ("fini", &["order=3", "order=4"]),
     ("arms", &["samples=4"]),
+    (
+        "debiased-st",
+        &[
+            "flips=2",
+            "base=second-order-st,choice=uniform,curvature=off",
+            "scale=learned,choice=variance",
+        ],
+    ),
     ("muprop", &["coefficients=learned"]),
     ("double-cv", &["alpha=-1,tune=off", "alpha=-0.4,tune=off"]),
     ("rebar", &["tune=none,eta=0.6,temperature=1.5", "tune=eta"]),

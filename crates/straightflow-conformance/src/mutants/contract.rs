@@ -88,6 +88,7 @@ impl Estimator for Contract {
             values: cost.clone().inner(),
             surrogate: cost.mean(),
             samples: z.inner(),
+            lesson: None,
         })
     }
 

@@ -4,6 +4,7 @@
 mod arms;
 mod chain;
 mod contract;
+mod debiased_st;
 mod entry;
 mod paper_mmd;
 mod rebar;
@@ -37,6 +38,7 @@ pub fn mutants() -> Vec<Mutant> {
         arms::mutants(),
         rebar::mutants(),
         relax::mutants(),
+        debiased_st::mutants(),
         chain::mutants(),
         contract::mutants(),
     ]

@@ -21,7 +21,9 @@ const PAPER: [&str; 7] = [
 ];
 /// Estimators that came later, or that the paper leaves out, and ARM with a decoder that is trained on all
 /// draws.
-const BEYOND: [&str; 7] = [
+const BEYOND: [&str; 9] = [
+    "debiased-st",
+    "debiased-st:choice=variance",
     "arm",
     "disarm",
     "arms",
@@ -30,15 +32,17 @@ const BEYOND: [&str; 7] = [
     "double-cv",
     "muprop",
 ];
-const POISSON: [&str; 5] = [
+const POISSON: [&str; 6] = [
     "pwgf",
     "second-order-st",
+    "debiased-st",
     "fini",
     "exponential-arrival",
     "reinforce:baseline=learned",
 ];
-const CATEGORICAL: [&str; 5] = [
+const CATEGORICAL: [&str; 6] = [
     "straight-through",
+    "debiased-st",
     "gumbel-softmax",
     "reinmax",
     "gumbel-rao",
@@ -340,7 +344,7 @@ mod tests {
             ..TableConfig::new(Protocol::Threshold, &data, Latent::Bernoulli, true)
         };
         let cells = table.cells(&data).expect("valid defaults");
-        assert_eq!(cells.len(), 3 * 14 * 2);
+        assert_eq!(cells.len(), 3 * 16 * 2);
         assert_eq!(cells[0].name, "linear-pwgf-1");
         assert_eq!(cells[2].name, "linear-pwgf_preset-paper-1");
         let twice = TableConfig {

@@ -5,7 +5,7 @@ use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 use straightflow::Key;
-use straightflow::estimator::{ChainState, Estimator, EstimatorExt, StateShape};
+use straightflow::estimator::{ChainState, Estimator, EstimatorExt, Lesson, StateShape};
 use straightflow::fused::AdamConfig;
 use straightflow::objective::Counts;
 use straightflow_data::{Batches, Order};
@@ -221,20 +221,31 @@ impl<'a> Trainer<'a> {
 
         let kind = estimator.entry().objective;
         let elbo = Elbo::new(&self.model, batch.x, batch.input, self.config.direct).of_kind(kind);
-        let (surrogate, values, counts) = if self.model.layers() == 1 {
+        let (surrogate, values, counts, lessons) = if self.model.layers() == 1 {
             let law = self.model.posterior(elbo.input(), &[])?;
             let estimate = estimator.estimate_objective(key, &law, &elbo)?;
-            (estimate.surrogate, estimate.values, estimate.counts)
+            let lessons: Vec<Lesson> = estimate.lesson.into_iter().collect();
+            (
+                estimate.surrogate,
+                estimate.values,
+                estimate.counts,
+                lessons,
+            )
         } else {
             let estimate = estimator.estimate_chain(key, &elbo)?;
-            (estimate.surrogate, estimate.values, estimate.counts)
+            (
+                estimate.surrogate,
+                estimate.values,
+                estimate.counts,
+                estimate.lessons,
+            )
         };
         // What is held twice is not changed in place.
         drop(elbo);
         drop(bound);
         let cost = scalar(surrogate.clone().inner());
         let mut gradients = surrogate.backward();
-        self.learn_state(&mut gradients, values);
+        self.learn_state(&mut gradients, values, &lessons);
 
         let mut own = GradientsParams::from_module(&mut gradients, &self.model);
         if self.place.steps.is_multiple_of(Moments::EVERY) {
@@ -253,12 +264,17 @@ impl<'a> Trainer<'a> {
         Ok((cost, counts))
     }
 
-    fn learn_state(&mut self, gradients: &mut burn::tensor::Gradients, values: Tensor<2>) {
+    fn learn_state(
+        &mut self,
+        gradients: &mut burn::tensor::Gradients,
+        values: Tensor<2>,
+        lessons: &[Lesson],
+    ) {
         if let Some(state) = self.state.take() {
             let own = GradientsParams::from_module(gradients, &state);
             let rate = self.config.state_learning_rate;
             let mut state = self.state_optimiser.step(rate, state, own);
-            state.note(values);
+            state.note(values, lessons);
             self.state = Some(state);
         }
     }

@@ -18,6 +18,7 @@ pub(crate) mod count;
 mod divergence;
 mod family;
 mod law;
+mod moves;
 mod negative_binomial;
 mod poisson;
 mod sampling;
@@ -28,6 +29,7 @@ pub use categorical::Categorical;
 pub use count::CountLaw;
 pub use family::{Family, FamilyKind};
 pub use law::Law;
+pub(crate) use moves::{Moves, repeat_to};
 pub use negative_binomial::NegativeBinomial;
 pub use poisson::Poisson;
 

@@ -86,5 +86,6 @@ pub(super) fn pair_outcome(
         surrogate: values.clone().mean() + gradient_only(trained + gradient),
         values,
         samples: z.inner(),
+        lesson: None,
     })
 }

@@ -13,6 +13,7 @@ use burn::tensor::Tensor;
 
 use super::estimate::Estimator;
 use super::pathwise::Pathwise;
+use super::state::Lesson;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::Result;
 use crate::objective::{Counts, ObjectiveKind};
@@ -158,6 +159,8 @@ pub struct ChainOutcome {
     pub surrogate: Tensor<1>,
     /// The samples `[n, batch, d, k]` of each layer at which the cost was evaluated, on no tape.
     pub samples: Vec<Tensor<4>>,
+    /// What the estimate teaches the state of each layer; empty if nothing.
+    pub lessons: Vec<Lesson>,
 }
 
 /// An estimate of the expected cost of a chain and of its gradients.
@@ -172,4 +175,6 @@ pub struct ChainEstimate<D: Distribution> {
     pub samples: Vec<D::Samples>,
     /// How often the cost was evaluated and differentiated, live.
     pub counts: Counts,
+    /// What [`ChainState::update`](super::ChainState::update) learns from it besides.
+    pub lessons: Vec<Lesson>,
 }

@@ -149,6 +149,7 @@ impl Estimator for Enumerate {
             values: cost.inner(),
             surrogate: expectation.mean(),
             samples: z,
+            lesson: None,
         })
     }
 }
@@ -188,6 +189,7 @@ impl Stacked for Enumerate {
             surrogate: (probability * cost.clone()).sum_dim(0).mean(),
             values: cost.inner(),
             samples: pass.z,
+            lessons: Vec::new(),
         })
     }
 }

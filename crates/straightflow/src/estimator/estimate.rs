@@ -12,7 +12,7 @@ use super::noise::{Noise, NoiseSpec};
 use super::pathwise::Pathwise;
 use super::registry::{Entry, Price};
 use super::spec::Spec;
-use super::state::{State, StateShape};
+use super::state::{Lesson, State, StateShape};
 use super::temperature::Temperature;
 use crate::Key;
 use crate::distribution::{Canonical, Distribution, Law};
@@ -175,6 +175,8 @@ pub struct Outcome {
     pub surrogate: Tensor<1>,
     /// The samples `[n, batch, d, k]` at which the cost was evaluated, on no tape.
     pub samples: Tensor<4>,
+    /// What the estimate teaches the state, if that learns from more than gradients and costs.
+    pub lesson: Option<Lesson>,
 }
 
 impl Outcome {
@@ -185,6 +187,7 @@ impl Outcome {
             values: cost.clone().inner(),
             surrogate: cost.mean() + gradient_only(gradient),
             samples: samples.inner(),
+            lesson: None,
         }
     }
 }
@@ -201,6 +204,8 @@ pub struct Estimate<D: Distribution> {
     pub samples: D::Samples,
     /// How often the cost was evaluated and differentiated, live.
     pub counts: Counts,
+    /// What [`State::update`] learns from it besides.
+    pub lesson: Option<Lesson>,
 }
 
 /// How estimators are used, by any distribution and any cost.
@@ -323,6 +328,7 @@ pub trait EstimatorExt: Estimator {
     /// | `muprop` | the expansion about a mean-field pass |
     /// | `arm`, `disarm`, `arms`, `double-cv`, `finite-difference` | one layer after the other: hard samples below, fresh draws above for each evaluation |
     /// | `rebar`, `relax` | for each layer: hard samples below, relaxed ones at and above it |
+    /// | `debiased-st` | straight-through on the tape, each layer corrected along one move of its samples |
     /// | `enumerate` | the sum over the states of all layers |
     ///
     /// # Errors
@@ -454,6 +460,7 @@ fn run_chain<E: Estimator + ?Sized, D: Distribution>(
         surrogate: outcome.surrogate,
         samples: samples.map(D::Samples::from_canonical).collect(),
         counts: chain.counts(),
+        lessons: outcome.lessons,
     })
 }
 
@@ -472,6 +479,7 @@ fn run<E: Estimator + ?Sized, D: Distribution>(
         surrogate: outcome.surrogate,
         samples: D::Samples::from_canonical(outcome.samples),
         counts: objective.counts(),
+        lesson: outcome.lesson,
     })
 }
 

@@ -27,7 +27,9 @@ pub use noise::{Noise, NoiseLaw, NoiseSpec};
 pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
 pub use registry::{About, Bias, Entry, EstimatorConfig, Need, Preset, Price, display_option};
 pub use spec::Spec;
-pub use state::{ChainState, LearnedBaseline, MovingAverage, State, StateShape};
+pub use state::{
+    ChainState, LearnedBaseline, Lesson, MovingAverage, RunningMeans, State, StateShape,
+};
 pub use temperature::Temperature;
 
 /// Declares the modules and collects their entries: a new estimator is one file and one word here.
@@ -57,6 +59,7 @@ estimators! {
     gapped_straight_through,
     exponential_arrival,
     truncated_gumbel,
+    debiased_st,
     reinforce,
     arm,
     disarm,

@@ -64,6 +64,7 @@ pub fn pathwise_outcome(
         values: cost.clone().inner(),
         surrogate: cost.mean(),
         samples: z.inner(),
+        lesson: None,
     })
 }
 

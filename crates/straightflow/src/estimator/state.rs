@@ -3,6 +3,9 @@
 //! Estimators themselves never change. Their [`State`] is a burn module that the user owns: an
 //! optimiser of its own trains it on the same surrogate, and it is saved with the model's record.
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
@@ -100,21 +103,46 @@ pub struct State {
     pub log_temperature: Option<Param<Tensor<1>>>,
     /// The network that is a control variate itself.
     pub control: Option<ControlNetwork>,
+    /// Half the curvature of the cost along each move of a sample, `[d, cells, k]`.
+    pub curvature: Option<RunningMeans>,
+    /// The mean square of what a prediction of each move's slope leaves, `[d, cells, k]`.
+    pub residual: Option<RunningMeans>,
+    /// The best factor of a base, a ratio of two means.
+    pub scale: Option<RunningMeans>,
 }
 
 impl State {
-    /// Takes note of an estimate: call it once for each, after the optimiser's step. It changes
-    /// what is not trained by gradients, and does nothing if there is no such part.
+    /// Takes note of an estimate: call it once for each, after `surrogate.backward()` and after the
+    /// optimiser's step. It changes what is not trained by gradients, and does nothing if there is
+    /// no such part.
     pub fn update<D: Distribution>(&mut self, estimate: &Estimate<D>) {
-        self.note(estimate.values.clone());
+        self.note(estimate.values.clone(), estimate.lesson.as_ref());
     }
 
-    /// As [`update`](Self::update), from the costs `[n, batch]` of an estimate.
-    pub fn note(&mut self, values: Tensor<2>) {
+    /// As [`update`](Self::update), from the costs `[n, batch]` and the lesson of an estimate.
+    pub fn note(&mut self, values: Tensor<2>, lesson: Option<&Lesson>) {
         if let Some(average) = &mut self.average {
             average.update(values.mean());
         }
+        if let Some(lesson) = lesson {
+            lesson.0.teach(self);
+        }
     }
+}
+
+/// What an estimate teaches a [`State`] that is not trained by gradients. It is complete once the
+/// surrogate was differentiated.
+#[derive(Clone, Debug)]
+pub struct Lesson(Arc<dyn Teach>);
+
+impl Lesson {
+    pub(super) fn new(lesson: impl Teach + 'static) -> Self {
+        Self(Arc::new(lesson))
+    }
+}
+
+pub(super) trait Teach: Debug + Send + Sync {
+    fn teach(&self, state: &mut State);
 }
 
 /// The states of all layers of a [`Chain`](super::Chain), from the lowest up.
@@ -142,13 +170,13 @@ impl ChainState {
 
     /// As [`State::update`], for an estimate of a chain.
     pub fn update<D: Distribution>(&mut self, estimate: &ChainEstimate<D>) {
-        self.note(estimate.values.clone());
+        self.note(estimate.values.clone(), &estimate.lessons);
     }
 
-    /// As [`State::note`], for all layers.
-    pub fn note(&mut self, values: Tensor<2>) {
-        for state in &mut self.layers {
-            state.note(values.clone());
+    /// As [`State::note`], for all layers; there is a lesson for each layer or none at all.
+    pub fn note(&mut self, values: Tensor<2>, lessons: &[Lesson]) {
+        for (layer, state) in self.layers.iter_mut().enumerate() {
+            state.note(values.clone(), lessons.get(layer));
         }
     }
 }
@@ -275,6 +303,64 @@ impl MovingAverage {
         };
         let one = mean_cost.ones_like();
         (self.sum, self.weight) = (blend(&self.sum, mean_cost), blend(&self.weight, one));
+    }
+}
+
+/// Weighted means of cells `[a, b, c]` that forget: each observation of a cell has the share `rate`
+/// in its mean.
+#[derive(Module, Debug)]
+pub struct RunningMeans {
+    sums: Param<Tensor<3>>,
+    weights: Param<Tensor<3>>,
+    #[module(skip)]
+    rate: f64,
+}
+
+impl RunningMeans {
+    pub(super) fn new(shape: [usize; 3], rate: f64, device: &Device, dtype: DType) -> Self {
+        // No optimiser's business.
+        let zero = || Param::from_tensor(Tensor::zeros(shape, (device, dtype)));
+        let zero = || zero().set_require_grad(false);
+        Self {
+            sums: zero(),
+            weights: zero(),
+            rate,
+        }
+    }
+
+    /// The means, each as if `prior` had been observed once with weight 1 beforehand.
+    pub(super) fn means(&self, prior: Tensor<3>) -> Tensor<3> {
+        let [sums, weights] = self.parts();
+        (sums + prior * self.rate) / (weights + self.rate)
+    }
+
+    /// The sums and weights `[a, b, c]` of all observations, as constants.
+    pub(super) fn parts(&self) -> [Tensor<3>; 2] {
+        let weights = self.weights.val().inner().clamp_min(0.0);
+        [self.sums.val().inner(), weights]
+    }
+
+    /// Looks at the precision of a law.
+    pub(super) fn fits(&self, law: &Law) -> Result<()> {
+        same_dtype(self.sums.val().dtype(), law)
+    }
+
+    /// Takes in `count` observations of each cell, with their weighted sum and the sum of their
+    /// weights. Cells without any keep what they have.
+    pub(super) fn observe(&mut self, sum: Tensor<3>, weight: Tensor<3>, count: Tensor<3>) {
+        let keep = (count.clone() * (1.0 - self.rate).ln()).exp();
+        // The share of the new mean, for each of its observations.
+        let share = (-keep.clone() + 1.0) / count.clamp_min(1.0);
+        let blend = |old: &Param<Tensor<3>>, new: Tensor<3>| {
+            old.clone().map(|old| {
+                let blended = old.clone().inner() * keep.clone() + new * share.clone();
+                match old.is_autodiff() {
+                    true => Tensor::from_inner(blended),
+                    false => blended,
+                }
+            })
+        };
+        (self.sums, self.weights) = (blend(&self.sums, sum), blend(&self.weights, weight));
     }
 }
 

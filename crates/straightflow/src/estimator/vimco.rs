@@ -131,6 +131,7 @@ impl Estimator for Vimco {
             surrogate: surrogate(cost.clone(), law.log_prob(z.clone())),
             values: cost.inner(),
             samples: z,
+            lesson: None,
         })
     }
 }
@@ -146,6 +147,7 @@ impl Stacked for Vimco {
             surrogate: surrogate(cost.clone(), pass.log_prob()),
             values: cost.inner(),
             samples: pass.z,
+            lessons: Vec::new(),
         })
     }
 }

@@ -22,7 +22,14 @@ pub fn cost_at(z: &[f64]) -> f64 {
     (0.9 * s + 0.2).sin() + 0.3 * s
 }
 
-/// The same for tensors, `[n, batch, d, k]` to `[n, batch]`.
+/// Its partial derivatives.
+pub fn slopes_at(z: &[f64]) -> Vec<f64> {
+    let s: f64 = z.iter().enumerate().map(|(i, z)| direction(i) * z).sum();
+    let by_s = 0.9 * (0.9 * s + 0.2).cos() + 0.3;
+    (0..z.len()).map(|i| by_s * direction(i)).collect()
+}
+
+/// The same cost for tensors, `[n, batch, d, k]` to `[n, batch]`.
 pub fn cost(z: Tensor<4>) -> Tensor<2> {
     let [_, _, d, k] = z.dims();
     let a: Vec<f64> = (0..d * k).map(direction).collect();

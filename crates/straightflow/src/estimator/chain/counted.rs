@@ -271,6 +271,7 @@ impl Pass {
             values: cost.clone().inner(),
             surrogate: cost.mean() + gradient_only(gradient),
             samples: self.z.into_iter().map(Tensor::inner).collect(),
+            lessons: Vec::new(),
         }
     }
 }

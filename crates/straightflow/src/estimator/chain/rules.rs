@@ -32,6 +32,7 @@ pub(in crate::estimator) fn on_tape(
         values: cost.clone().inner(),
         surrogate: cost.mean(),
         samples: pass.z.into_iter().map(Tensor::inner).collect(),
+        lessons: Vec::new(),
     })
 }
 
@@ -66,9 +67,11 @@ pub(in crate::estimator) fn layerwise<E: Estimator + ?Sized>(
                 values: outcome.values,
                 surrogate: outcome.surrogate,
                 samples: conditional.seen(),
+                lessons: outcome.lesson.into_iter().collect(),
             },
             Some(total) => ChainOutcome {
                 surrogate: total.surrogate + gradient_only(outcome.surrogate),
+                lessons: total.lessons.into_iter().chain(outcome.lesson).collect(),
                 ..total
             },
         });

@@ -1,0 +1,397 @@
+//! Debiased straight-through: straight-through, corrected along random moves of its samples.
+
+mod choice;
+mod layer;
+mod layers;
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use self::layer::{BaseRule, FactorRule, Layer, MovesLesson, Seen};
+use super::antithetic::along;
+use super::state::{Attached, Lesson, RunningMeans};
+use super::{
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Preset, Price,
+    Stacking, State, StateShape,
+};
+use crate::Key;
+use crate::distribution::{Family, FamilyKind, Law};
+use crate::error::{Error, Result};
+use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::ops::{custom_grad, gradient_only};
+
+pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
+    id: "debiased-st",
+    name: "Debiased straight-through",
+    families: FamilyKind::ALL,
+    objective: ObjectiveKind::Expectation,
+    bias: Bias::Unbiased,
+    needs: &[Need::Value, Need::Gradient],
+    cost: "n (1 + flips) f, n df",
+    reference: "this library, docs/debiased-straight-through.md; without a base it is bitflip-1, \
+                arXiv 2208.06124",
+    options: &[
+        ("base", "what is corrected: `straight-through`, `second-order-st` or `none`"),
+        (
+            "choice",
+            "what the probability of a move is proportional to: `variance`, `learned` (the variance \
+             times the usual size of the correction) or `uniform`",
+        ),
+        (
+            "curvature",
+            "`learned`: the base's usual error along each move is part of the base; or `off`",
+        ),
+        ("flips", "the number of moves of each draw along which it is corrected"),
+        ("rate", "the share of the newest observation in what is learned"),
+        ("samples", "the number of draws n of one estimate"),
+        ("scale", "the factor of the base: `one`, or `learned` to lower the variance"),
+    ],
+    presets: &[
+        Preset {
+            name: "stateless",
+            about: "nothing is learned",
+            options: &[("choice", "variance"), ("curvature", "off")],
+        },
+        Preset {
+            name: "bitflip",
+            about: "bitflip-1: differences alone, without a base",
+            options: &[("base", "none"), ("choice", "variance"), ("curvature", "off")],
+        },
+    ],
+});
+
+/// What [`DebiasedSt`] corrects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DebiasedBase {
+    /// [`StraightThrough`](super::StraightThrough); for the negative binomial law with the weight
+    /// `m (r + z) / (r + m)` in place of its mean `m`.
+    #[default]
+    StraightThrough,
+    /// [`SecondOrderSt`](super::SecondOrderSt).
+    SecondOrderSt,
+    /// Nothing: only differences are left.
+    None,
+}
+
+/// What the probability is proportional to with which a move is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChoiceBy {
+    /// The weight of the move: for a bit its variance.
+    Variance,
+    /// Nine parts the weight times the root mean square of the correction so far, one part the
+    /// weight.
+    #[default]
+    Learned,
+    /// Nothing.
+    Uniform,
+}
+
+/// Whether the base's usual error is learned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DebiasedCurvature {
+    /// It is taken for zero.
+    Off,
+    /// It is a running mean.
+    #[default]
+    Learned,
+}
+
+impl DebiasedCurvature {
+    fn is_learned(self) -> bool {
+        self == Self::Learned
+    }
+}
+
+/// The factor of the base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DebiasedScale {
+    /// It is 1.
+    #[default]
+    One,
+    /// It is the one with the lowest variance so far.
+    Learned,
+}
+
+impl DebiasedScale {
+    fn is_learned(self) -> bool {
+        self == Self::Learned
+    }
+}
+
+/// The configuration of [`DebiasedSt`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DebiasedStConfig {
+    /// What is corrected.
+    pub base: DebiasedBase,
+    /// What the probability of a move is proportional to.
+    pub choice: ChoiceBy,
+    /// Whether the base's usual error is learned.
+    pub curvature: DebiasedCurvature,
+    /// The number of moves of each draw along which it is corrected.
+    pub flips: usize,
+    /// The share of the newest observation in what is learned.
+    pub rate: f64,
+    /// The number of draws of one estimate.
+    pub samples: usize,
+    /// The factor of the base.
+    pub scale: DebiasedScale,
+}
+
+impl Default for DebiasedStConfig {
+    fn default() -> Self {
+        Self {
+            base: DebiasedBase::default(),
+            choice: ChoiceBy::default(),
+            curvature: DebiasedCurvature::default(),
+            flips: 1,
+            rate: 0.05,
+            samples: 1,
+            scale: DebiasedScale::default(),
+        }
+    }
+}
+
+impl EstimatorConfig for DebiasedStConfig {
+    type Estimator = DebiasedSt;
+
+    fn init(self) -> Result<DebiasedSt> {
+        ENTRY.need_samples(self.samples, 1)?;
+        ENTRY.need_positive("flips", self.flips)?;
+        if !(self.rate > 0.0 && self.rate < 1.0) {
+            let rate = self.rate;
+            return Err(ENTRY.invalid(format!("`rate` must be between 0 and 1, got {rate}")));
+        }
+        if self.base == DebiasedBase::None && self.scale.is_learned() {
+            return Err(ENTRY.invalid("`scale=learned` needs a base"));
+        }
+        Ok(DebiasedSt {
+            config: self,
+            attached: Attached::default(),
+        })
+    }
+}
+
+/// Straight-through, made exact: one coordinate at a time, at random, its slope is replaced by the
+/// difference of two costs, and the change is divided by the probability of choosing it.
+///
+/// * **Estimates** `d/d natural E f(z)`.
+/// * **With** $\frac1n \sum_i \left[ b(z_i) + \sum_{j \text{ chosen}} \frac{v_j}{\pi_j} \left( \Delta_j
+///   f(z_i) - \partial_j f(z_i) - h_j \right) e_j \right]$, where $b_j = v_j (\partial_j f + h_j)$ is
+///   straight-through with a curvature $h$, $\pi_j$ the probability of choosing coordinate $j$, and
+///   $\Delta_j f$ the slope of the cost along a unit move:
+///
+///   | family | $v$ | $\Delta f$ |
+///   |---|---|---|
+///   | Bernoulli | $p(1-p)$ | $(1 - 2z)(f(1 - z) - f(z))$ |
+///   | Binomial | $N p (1-p)$ | $s (f(z + s) - f(z))$, $s = -1$ with probability $z / N$, else 1 |
+///   | Poisson | $\lambda$ | $f(z+1) - f(z)$ |
+///   | Negative binomial | $m (r + z) / (r + m)$ | $f(z+1) - f(z)$ |
+///   | Categorical | $p_j (1 - p_j)$ for each category $j$ but that of $z$ | $f(e_j) - f(z)$, against $\partial_j f - \nabla f \cdot z$ |
+///
+///   `choice=variance` has $\pi \propto v$, so that $v / \pi$ is the sum of all $v$.
+///   `choice=learned` multiplies by the root mean square of the bracket so far, and keeps a tenth of
+///   the former, so that $v / \pi$ is at most ten times that sum. Several `flips` are drawn by
+///   systematic sampling, with probabilities of at most 1; as many as there are moves give
+///   [`FiniteDifference`](super::FiniteDifference), and `base=none` with one gives bitflip-1.
+/// * **Requires** the value of the cost, and its gradient for a base. What is learned is [`State`]:
+///   make it with [`init_state`](Estimator::init_state), attach it with [`bind`](Estimator::bind), and
+///   call [`State::update`] after the backward pass; no optimiser is involved. The preset
+///   `stateless` learns nothing.
+/// * **Bias**: none, whatever the state is and whatever the cost's gradient is. Every draw is used
+///   before it is learned from.
+/// * **Cost**: one evaluation and one backward pass for each draw, and an evaluation without
+///   gradients for each flip; the latter are one call.
+/// * **Variance**: that of all finite differences together, plus $\sum_j (1/\pi_j - 1) E r_j^2$ with
+///   the residuals $r = v (\Delta f - \partial f - h)$: only the curvature along a coordinate itself
+///   is multiplied by the number of coordinates.
+/// * **Reference**: `docs/debiased-straight-through.md` has the derivation and the evidence. Related:
+///   bitflip-1 (arXiv 2208.06124), local expectation gradients (Titsias and Lazaro-Gredilla 2015),
+///   [`DoubleCv`](super::DoubleCv).
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let q = Bernoulli::from_logits(Tensor::zeros([1, 2], &Device::flex()))?;
+/// let estimator = "debiased-st:preset=stateless,samples=1000".parse::<Spec>()?.build()?;
+/// // Not linear: straight-through would give a mean of 0.5 for both coordinates.
+/// let gradient = estimator.gradient(Key::new(1), &q, |z, _q| {
+///     z.powf_scalar(4.0).sum_dim(2).squeeze_dim(2)
+/// })?;
+/// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
+/// assert!(gradient.iter().all(|g| (g - 0.25).abs() < 0.06));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct DebiasedSt {
+    config: DebiasedStConfig,
+    attached: Attached,
+}
+
+impl DebiasedSt {
+    fn learns(&self) -> bool {
+        let DebiasedStConfig {
+            choice,
+            curvature,
+            scale,
+            ..
+        } = self.config;
+        choice == ChoiceBy::Learned || curvature.is_learned() || scale.is_learned()
+    }
+
+    /// The first part that a state lacks.
+    fn missing(&self, state: &State) -> Option<&'static str> {
+        let parts = [
+            (self.config.curvature.is_learned(), state.curvature.is_none(), "curvature"),
+            (self.config.choice == ChoiceBy::Learned, state.residual.is_none(), "residual"),
+            (self.config.scale.is_learned(), state.scale.is_none(), "scale"),
+        ];
+        let lacking = parts.into_iter().find(|(needed, missing, _)| *needed && *missing);
+        lacking.map(|(_, _, part)| part)
+    }
+
+    /// The state of a layer, if the configuration learns anything.
+    fn state(&self, layer: usize) -> Result<Option<&State>> {
+        let learned = self.learns().then(|| self.attached.layer(&ENTRY, layer));
+        learned.transpose()
+    }
+
+    /// The moves of each draw that are evaluated.
+    fn flips(&self, law: &Law) -> usize {
+        let [_, d, k] = law.dims();
+        self.config.flips.min(d * k)
+    }
+}
+
+/// What a choice of moves consumes besides the draws.
+fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
+    let [_, batch, d, _] = law.sample_dims(n);
+    let choice = NoiseSpec::uniform("choice", [n, batch, 1, 1]);
+    match law.family() {
+        Family::Binomial { .. } => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
+        _ => vec![choice],
+    }
+}
+
+/// Tells the state the factor that a surrogate has, when it is differentiated.
+fn watched(carrier: Tensor<1>, seen: &Arc<Seen>) -> Tensor<1> {
+    custom_grad(carrier.clone(), carrier.inner(), Arc::new(FactorRule(seen.clone())))
+}
+
+impl Estimator for DebiasedSt {
+    fn entry(&self) -> &'static Entry {
+        &ENTRY
+    }
+
+    fn config(&self) -> serde_json::Value {
+        ENTRY.record(&self.config)
+    }
+
+    fn samples(&self) -> usize {
+        self.config.samples
+    }
+
+    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
+        let mut noise = vec![NoiseSpec::samples(law, n)];
+        noise.extend(choice_noise(law, n));
+        noise
+    }
+
+    fn price(&self, law: &Law, n: usize) -> Price {
+        Price {
+            evaluations: n * (1 + self.flips(law)),
+            gradients: match self.config.base {
+                DebiasedBase::None => 0,
+                DebiasedBase::StraightThrough | DebiasedBase::SecondOrderSt => n,
+            },
+        }
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Own(self)
+    }
+
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        let z = noise.get(0);
+        let [n, batch, ..] = z.dims();
+        let side = (noise.len() > 2).then(|| noise.get(2));
+        let layer = Layer::new(&self.config, self.state(0)?, law, z.clone(), noise.get(1), side)?;
+        let (layer, seen) = (Arc::new(layer), Arc::new(Seen::default()));
+        let on_tape = match self.config.base {
+            DebiasedBase::None => z.clone(),
+            _ => {
+                let (layer, seen) = (layer.clone(), seen.clone());
+                let rule = BaseRule {
+                    layer,
+                    seen,
+                    apart: false,
+                };
+                custom_grad(law.natural(), z.clone(), Arc::new(rule))
+            }
+        };
+        let cost = objective.evaluate(on_tape, law)?;
+        let values = cost.clone().inner();
+        let moved = objective.value(layer.moved(), law)?;
+        let repeats = moved.dims()[0] / n;
+        let slopes = layer.slopes(moved - values.clone().repeat_dim(0, repeats));
+        let differences = along(law, layer.differences(slopes.clone()));
+        let lesson = self.learns().then(|| {
+            Lesson::new(MovesLesson {
+                layer,
+                seen: seen.clone(),
+                slopes,
+                elements: n * batch,
+            })
+        });
+        Ok(Outcome {
+            surrogate: cost.mean() + gradient_only(watched(differences, &seen)),
+            values,
+            samples: z,
+            lesson,
+        })
+    }
+
+    fn init_state(&self, _key: Key, shape: StateShape, device: &Device) -> Option<State> {
+        let StateShape { d, k, dtype, .. } = shape;
+        let DebiasedStConfig {
+            choice,
+            curvature,
+            rate,
+            scale,
+            ..
+        } = self.config;
+        let means = |shape| RunningMeans::new(shape, rate, device, dtype);
+        // An ordered variable is below or above its mean.
+        let cells = [d, k.max(2), k];
+        self.learns().then(|| State {
+            curvature: curvature.is_learned().then(|| means(cells)),
+            residual: (choice == ChoiceBy::Learned).then(|| means(cells)),
+            scale: scale.is_learned().then(|| means([1, 1, 1])),
+            ..State::default()
+        })
+    }
+
+    fn bind_layers(
+        &self,
+        states: &[State],
+        input: Option<Tensor<2>>,
+    ) -> Result<Box<dyn Estimator>> {
+        if !self.learns() {
+            let estimator = ENTRY.id;
+            return Err(Error::NoState { estimator });
+        }
+        Ok(Box::new(Self {
+            config: self.config.clone(),
+            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
+        }))
+    }
+}
