@@ -29,7 +29,7 @@ pub use categorical::Categorical;
 pub use count::CountLaw;
 pub use family::{Family, FamilyKind};
 pub use law::Law;
-pub(crate) use moves::{Moves, repeat_to};
+pub(crate) use moves::Moves;
 pub use negative_binomial::NegativeBinomial;
 pub use poisson::Poisson;
 

@@ -4,9 +4,10 @@
 use burn::tensor::{Tensor, activation::sigmoid, activation::softmax};
 
 use super::{Family, Law};
+use crate::ops::to_host;
 
 /// The moves from samples `z` `[n, batch, d, k]`, one for each coordinate; for a categorical
-/// variable, one to each category. Everything is constant.
+/// variable, one to each category. Numbers are on the host, in row-major order.
 ///
 /// With the cost's *slope* along each move, the gradient with respect to the natural parameters is
 /// the expectation of `sum over moves of weight * slope * direction`:
@@ -24,27 +25,50 @@ use super::{Family, Law};
 #[derive(Clone, Debug)]
 pub(crate) struct Moves {
     law: Law,
-    z: Tensor<4>,
-    /// The step of an ordered coordinate, 1 or -1.
-    step: Tensor<4>,
+    /// `[n, batch, d, k]`.
+    pub dims: [usize; 4],
+    pub z: Vec<f64>,
+    /// The weight of each move; zero where there is none.
+    pub weight: Vec<f64>,
+    /// The step of each ordered coordinate, 1 or -1; empty for categories.
+    step: Vec<f64>,
+    /// The probabilities and logits of categories, `[batch, d, k]`; empty for other families.
+    p: Vec<f64>,
+    logits: Vec<f64>,
 }
 
 impl Moves {
     /// The moves from `z`. A binomial law takes uniform numbers `side` `[n, batch, d, 1]`.
     pub fn new(law: &Law, z: Tensor<4>, side: Option<Tensor<4>>) -> Self {
+        let law = law.constant();
+        let dims = z.dims();
+        let weight = to_host(weight(&law, &z));
+        let z = to_host(z);
         let step = match (law.family(), side) {
-            (Family::Bernoulli, _) => z.clone() * -2.0 + 1.0,
+            (Family::Categorical, _) => Vec::new(),
+            (Family::Bernoulli, _) => z.iter().map(|z| 1.0 - 2.0 * z).collect(),
             (Family::Binomial { trials }, Some(side)) => {
-                // One trial, taken at random, had a success with probability z / N.
-                let success = side.lower(z.clone() / f64::from(trials));
-                success.float().cast(z.dtype()) * -2.0 + 1.0
+                // One trial, taken at random, was a success with probability z / N.
+                let success = |(z, u): (&f64, f64)| u < z / f64::from(trials);
+                let steps = z.iter().zip(to_host(side)).map(success);
+                steps
+                    .map(|success| if success { -1.0 } else { 1.0 })
+                    .collect()
             }
-            _ => z.ones_like(),
+            _ => vec![1.0; z.len()],
+        };
+        let (p, logits) = match law.family() {
+            Family::Categorical => (to_host(softmax(law.natural(), 2)), to_host(law.natural())),
+            _ => Default::default(),
         };
         Self {
-            law: law.constant(),
+            law,
+            dims,
             z,
+            weight,
             step,
+            p,
+            logits,
         }
     }
 
@@ -52,89 +76,105 @@ impl Moves {
         &self.law
     }
 
-    pub fn samples(&self) -> Tensor<4> {
-        self.z.clone()
+    /// The moves of one draw.
+    pub fn per_draw(&self) -> usize {
+        self.dims[2] * self.dims[3]
     }
 
-    /// The step of each ordered coordinate, 1 or -1.
-    pub fn step(&self) -> Tensor<4> {
-        self.step.clone()
+    /// The draws of all batch elements, `n * batch`.
+    pub fn draws(&self) -> usize {
+        self.dims[0] * self.dims[1]
     }
 
-    /// The weight of each move, `[n, batch, d, k]`; zero where there is none.
-    pub fn weight(&self) -> Tensor<4> {
-        let natural = self.law.natural().unsqueeze::<4>();
-        match self.law.family() {
-            Family::NegativeBinomial { dispersion } => {
-                (self.z.clone() + dispersion) * sigmoid(natural - dispersion.ln())
-            }
-            Family::Categorical => {
-                let variance = self.law.variance().unsqueeze::<4>();
-                variance * (-self.z.clone() + 1.0)
-            }
-            _ => {
-                let factor = self.law.chain_factor().unsqueeze::<4>();
-                factor.expand(self.z.dims())
-            }
+    pub fn is_categorical(&self) -> bool {
+        self.dims[3] > 1
+    }
+
+    /// The step of a move, 1 or -1; 1 for a category.
+    pub fn step(&self, index: usize) -> f64 {
+        self.step.get(index).copied().unwrap_or(1.0)
+    }
+
+    /// The first move of the variable that a move belongs to.
+    fn variable(&self, index: usize) -> usize {
+        index - index % self.dims[3]
+    }
+
+    /// The category of a draw's variable, by one of its moves.
+    pub fn category(&self, index: usize) -> usize {
+        let start = self.variable(index);
+        let hot = self.z[start..].iter().position(|z| *z == 1.0);
+        hot.expect("a one-hot vector")
+    }
+
+    /// Makes a move in the draw `z`, `per_draw` numbers long, that it is a move of.
+    pub fn apply(&self, index: usize, z: &mut [f64]) {
+        let at = index % self.per_draw();
+        if self.is_categorical() {
+            let start = self.variable(at);
+            z[start..start + self.dims[3]].fill(0.0);
+            z[at] = 1.0;
+        } else {
+            z[at] += self.step(index);
         }
     }
 
-    /// The samples after the moves that `chosen` `[m n, batch, d, k]` marks with 1, at most one for
-    /// each variable and repetition of the `n` draws.
-    pub fn apply(&self, chosen: Tensor<4>) -> Tensor<4> {
-        let z = repeat_to(&self.z, &chosen);
-        match self.law.family() {
-            Family::Categorical => z * (-chosen.clone().sum_dim(3) + 1.0) + chosen,
-            _ => z + chosen.clone() * repeat_to(&self.step, &chosen),
+    /// What a gradient `df/dz` predicts of the slope of a move.
+    pub fn predicted_slope(&self, index: usize, gradient: &[f64]) -> f64 {
+        if self.is_categorical() {
+            let start = self.variable(index);
+            return gradient[index] - gradient[start + self.category(index)];
+        }
+        gradient[index]
+    }
+
+    /// Adds `x * direction` of a move to `to`.
+    pub fn add_along(&self, index: usize, x: f64, to: &mut [f64]) {
+        to[index] += x;
+        if !self.is_categorical() {
+            return;
+        }
+        let (start, k) = (self.variable(index), self.dims[3]);
+        let of_law = start % self.p.len();
+        let others = || (0..k).filter(|l| start + l != index);
+        let logit = |l: usize| self.logits[of_law + l];
+        let largest = others().map(logit).fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = others().map(|l| (logit(l) - largest).exp()).sum();
+        for l in others() {
+            to[start + l] -= x * (logit(l) - largest).exp() / total;
         }
     }
 
-    /// The slope of the marked moves from the differences `f(moved) - f(z)` `[m n, batch]`.
-    pub fn slope(&self, rise: Tensor<2>, chosen: &Tensor<4>) -> Tensor<4> {
-        let rise = rise.unsqueeze_dims::<4>(&[2, 3]);
-        match self.law.family() {
-            Family::Categorical => rise * chosen.clone(),
-            _ => rise * (chosen.clone() * repeat_to(&self.step, chosen)),
-        }
-    }
-
-    /// What a gradient `df/dz` predicts of the slope of each move.
-    pub fn predicted_slope(&self, gradient: Tensor<4>) -> Tensor<4> {
-        match self.law.family() {
-            Family::Categorical => {
-                let here = (gradient.clone() * self.z.clone()).sum_dim(3);
-                gradient - here
+    /// Adds `sum over all moves of weight * x * direction` to `to`. For categories `x` is zero at
+    /// the category of the draw.
+    pub fn add_weighted(&self, x: &[f64], to: &mut [f64]) {
+        if !self.is_categorical() {
+            for ((to, x), weight) in to.iter_mut().zip(x).zip(&self.weight) {
+                *to += weight * x;
             }
-            _ => gradient,
+            return;
         }
-    }
-
-    /// `sum over all moves of weight * x * direction`, for `x` `[n, batch, d, k]`. For categories
-    /// `x` is zero at the category of `z`, or taken relative to it.
-    pub fn weighted_sum(&self, x: Tensor<4>) -> Tensor<4> {
-        match self.law.family() {
-            Family::Categorical => self.law.chain(x),
-            _ => self.weight() * x,
-        }
-    }
-
-    /// `x * direction` for `x` `[m n, batch, d, k]` that is zero but at the marked moves.
-    pub fn along(&self, x: Tensor<4>, chosen: &Tensor<4>) -> Tensor<4> {
-        match self.law.family() {
-            Family::Categorical => {
-                let natural = self.law.natural().unsqueeze::<4>().expand(chosen.dims());
-                let others = natural.mask_fill(chosen.clone().greater_elem(0.5), f64::NEG_INFINITY);
-                x.clone() - softmax(others, 3) * x.sum_dim(3)
+        let k = self.dims[3];
+        for ((to, x), p) in to
+            .chunks_mut(k)
+            .zip(x.chunks(k))
+            .zip(self.p.chunks(k).cycle())
+        {
+            let mean: f64 = p.iter().zip(x).map(|(p, x)| p * x).sum();
+            for ((to, x), p) in to.iter_mut().zip(x).zip(p) {
+                *to += p * (x - mean);
             }
-            _ => x,
         }
     }
 }
 
-/// `x` `[n, ..]` once for each repetition in `like` `[m n, ..]`.
-pub(crate) fn repeat_to(x: &Tensor<4>, like: &Tensor<4>) -> Tensor<4> {
-    match like.dims()[0] / x.dims()[0] {
-        1 => x.clone(),
-        m => x.clone().repeat_dim(0, m),
+fn weight(law: &Law, z: &Tensor<4>) -> Tensor<4> {
+    match law.family() {
+        Family::NegativeBinomial { dispersion } => {
+            let natural = law.natural().unsqueeze::<4>();
+            (z.clone() + dispersion) * sigmoid(natural - dispersion.ln())
+        }
+        Family::Categorical => law.variance().unsqueeze::<4>() * (-z.clone() + 1.0),
+        _ => law.chain_factor().unsqueeze::<4>().expand(z.dims()),
     }
 }

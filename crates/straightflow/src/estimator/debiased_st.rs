@@ -3,13 +3,15 @@
 mod choice;
 mod layer;
 mod layers;
+mod memory;
 
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use self::layer::{BaseRule, FactorRule, Layer, MovesLesson, Seen};
+use self::layer::{BaseRule, FactorRule, Layer, Seen};
+use self::memory::MovesLesson;
 use super::antithetic::along;
 use super::state::{Attached, Lesson, RunningMeans};
 use super::{
@@ -343,7 +345,7 @@ impl Estimator for DebiasedSt {
         let moved = objective.value(layer.moved(), law)?;
         let repeats = moved.dims()[0] / n;
         let slopes = layer.slopes(moved - values.clone().repeat_dim(0, repeats));
-        let differences = along(law, layer.differences(slopes.clone()));
+        let differences = along(law, layer.differences_tensor(&slopes));
         let lesson = self.learns().then(|| {
             Lesson::new(MovesLesson {
                 layer,

@@ -17,6 +17,7 @@ use super::registry::Entry;
 use crate::Key;
 use crate::distribution::{Distribution, Law};
 use crate::error::{Error, Result};
+use crate::ops::{from_host, to_host};
 
 /// The sizes that the parts of a [`State`] depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -329,15 +330,19 @@ impl RunningMeans {
     }
 
     /// The means, each as if `prior` had been observed once with weight 1 beforehand.
-    pub(super) fn means(&self, prior: Tensor<3>) -> Tensor<3> {
+    pub(super) fn means(&self, prior: f64) -> Vec<f64> {
         let [sums, weights] = self.parts();
-        (sums + prior * self.rate) / (weights + self.rate)
+        let mean = |(sum, weight): (f64, f64)| (sum + prior * self.rate) / (weight + self.rate);
+        sums.into_iter().zip(weights).map(mean).collect()
     }
 
-    /// The sums and weights `[a, b, c]` of all observations, as constants.
-    pub(super) fn parts(&self) -> [Tensor<3>; 2] {
-        let weights = self.weights.val().inner().clamp_min(0.0);
-        [self.sums.val().inner(), weights]
+    /// The sums and weights of all observations, in row-major order.
+    pub(super) fn parts(&self) -> [Vec<f64>; 2] {
+        let mut weights = to_host(self.weights.val());
+        weights
+            .iter_mut()
+            .for_each(|weight| *weight = weight.max(0.0));
+        [to_host(self.sums.val()), weights]
     }
 
     /// Looks at the precision of a law.
@@ -345,22 +350,31 @@ impl RunningMeans {
         same_dtype(self.sums.val().dtype(), law)
     }
 
-    /// Takes in `count` observations of each cell, with their weighted sum and the sum of their
-    /// weights. Cells without any keep what they have.
-    pub(super) fn observe(&mut self, sum: Tensor<3>, weight: Tensor<3>, count: Tensor<3>) {
-        let keep = (count.clone() * (1.0 - self.rate).ln()).exp();
-        // The share of the new mean, for each of its observations.
-        let share = (-keep.clone() + 1.0) / count.clamp_min(1.0);
-        let blend = |old: &Param<Tensor<3>>, new: Tensor<3>| {
+    /// Takes in observations: a cell, a weighted value and its weight. Several of one cell count as
+    /// their mean, with the share of as many. Cells without any keep what they have.
+    pub(super) fn observe(&mut self, observations: &[(usize, f64, f64)]) {
+        let [mut sums, mut weights] = [&self.sums, &self.weights].map(|part| to_host(part.val()));
+        let mut seen = observations.to_vec();
+        seen.sort_by_key(|(cell, ..)| *cell);
+        for same in seen.chunk_by(|a, b| a.0 == b.0) {
+            let (cell, count) = (same[0].0, same.len() as f64);
+            let keep = (1.0 - self.rate).powf(count);
+            let share = (1.0 - keep) / count;
+            let sum: f64 = same.iter().map(|(_, value, _)| value).sum();
+            let weight: f64 = same.iter().map(|(_, _, weight)| weight).sum();
+            sums[cell] = keep * sums[cell] + share * sum;
+            weights[cell] = keep * weights[cell] + share * weight;
+        }
+        let write = |old: &Param<Tensor<3>>, new: Vec<f64>| {
             old.clone().map(|old| {
-                let blended = old.clone().inner() * keep.clone() + new * share.clone();
+                let new = from_host(new, old.dims(), &old);
                 match old.is_autodiff() {
-                    true => Tensor::from_inner(blended),
-                    false => blended,
+                    true => Tensor::from_inner(new),
+                    false => new,
                 }
             })
         };
-        (self.sums, self.weights) = (blend(&self.sums, sum), blend(&self.weights, weight));
+        (self.sums, self.weights) = (write(&self.sums, sums), write(&self.weights, weights));
     }
 }
 

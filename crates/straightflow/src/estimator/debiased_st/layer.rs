@@ -1,39 +1,36 @@
-//! One layer of variables: a base on the tape, its correction along the chosen moves, and what both
-//! teach the state.
+//! One layer of variables: a base on the tape, and its correction along the chosen moves.
+//!
+//! What concerns single moves is scalar code on the host: there are few of them, and reading a batch
+//! of samples is cheaper than the many tensor operations on all moves that it replaces.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::{Tensor, activation::softmax};
 
-use super::choice::{Choice, Preference, choose};
-use super::{ChoiceBy, DebiasedBase, DebiasedStConfig, ENTRY};
-use crate::distribution::{Family, Law, Moves, repeat_to};
-use crate::error::{Error, Result};
+use super::choice::{Pick, Preference, choose};
+use super::memory::{Cells, Memory};
+use super::{ChoiceBy, DebiasedBase, DebiasedStConfig};
+use crate::distribution::{Family, Law, Moves};
+use crate::error::Result;
 use crate::estimator::second_order_st::weighted;
-use crate::estimator::state::{RunningMeans, State, Teach};
-use crate::ops::Rule;
-
-/// The least root mean square of a residual, so that a choice by it is defined where all are zero.
-const LEAST_RESIDUAL: f64 = 1e-12;
-/// The largest factor of the base that is learned.
-const LARGEST_SCALE: f64 = 2.0;
+use crate::estimator::state::State;
+use crate::ops::{Rule, from_host, to_host};
 
 /// The draws of a layer and the moves that were chosen for them, all constant.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Layer {
-    base: DebiasedBase,
-    moves: Moves,
-    choice: Choice,
+    pub base: DebiasedBase,
+    z: Tensor<4>,
+    pub moves: Moves,
+    /// The chosen moves in the order of their evaluation: for each of the `flips`, one of each draw.
+    pub picks: Vec<Option<Pick>>,
     /// The weight of each move over that which it is chosen by, at most 1; `None` if they are equal.
-    share: Option<Tensor<4>>,
-    /// The cell of the state that each draw is in, one-hot: `cells` tensors `[n, batch, d, 1]`.
-    cells: Vec<Tensor<4>>,
-    /// The expected sign of a step, by which a curvature counts; `None` if it is 1.
-    sign: Option<Tensor<4>>,
+    share: Option<Vec<f64>>,
+    pub cells: Cells,
     /// What is added to the predicted slope of each move.
-    curvature: Option<Tensor<4>>,
-    /// The factor of the base, `[1, 1, 1, 1]`; `None` if it is 1.
-    scale: Option<Tensor<4>>,
+    pub curvature: Option<Vec<f64>>,
+    /// The factor of the base.
+    pub scale: f64,
 }
 
 impl Layer {
@@ -48,215 +45,185 @@ impl Layer {
         side: Option<Tensor<4>>,
     ) -> Result<Self> {
         let moves = Moves::new(law, z.clone(), side);
-        let (chosen_by, share) = selection(config.base, &moves);
-        let cells = cells(&moves);
-        let sign = match law.family() {
-            Family::Binomial { trials } => Some(z.clone() * (-2.0 / f64::from(trials)) + 1.0),
-            _ => None,
+        let cells = Cells::new(&moves);
+        let memory = Memory::read(config, state, law, &cells)?.with_signs(&cells, &moves.z);
+        let second = (config.base == DebiasedBase::SecondOrderSt).then(|| selection(&moves, &z));
+        let (chosen_by, share) = match &second {
+            Some((own, share)) => (own, Some(share.clone())),
+            None => (&moves.weight, None),
         };
-        let part = |part: fn(&State) -> &Option<RunningMeans>| -> Result<&RunningMeans> {
-            let means = state.and_then(|state| part(state).as_ref());
-            let means = means.ok_or(Error::MissingState {
-                estimator: ENTRY.id,
-            })?;
-            means.fits(law)?;
-            Ok(means)
+        let preference = |draw: usize| match (config.choice, &memory.rms) {
+            (ChoiceBy::Learned, Some(rms)) => Preference::WeightTimes(row(rms, draw, &moves)),
+            (ChoiceBy::Uniform, _) => Preference::Equal,
+            _ => Preference::Weight,
         };
-        let curvature = match config.curvature.is_learned() {
-            true => {
-                let means = part(|state| &state.curvature)?;
-                let zero = means.parts()[0].zeros_like();
-                let table = in_cells(means.means(zero), &cells);
-                Some(match law.family() {
-                    // There is no move to the category of the draw.
-                    Family::Categorical => table * (-z.clone() + 1.0),
-                    _ => match &sign {
-                        Some(sign) => table * sign.clone(),
-                        None => table,
-                    },
-                })
+        let flips = config.flips.min(moves.per_draw());
+        let mut picks = vec![None; flips * moves.draws()];
+        for (draw, uniform) in to_host(uniform).into_iter().enumerate() {
+            let weights = row(chosen_by, draw, &moves);
+            let chosen = choose(weights, preference(draw), uniform, flips);
+            for (flip, pick) in chosen.into_iter().enumerate() {
+                picks[flip * moves.draws() + draw] = Some(pick);
             }
-            false => None,
-        };
-        let preference = match config.choice {
-            ChoiceBy::Variance => Preference::Weight,
-            ChoiceBy::Uniform => Preference::Equal,
-            ChoiceBy::Learned => {
-                let squares = mean_squares(part(|state| &state.residual)?);
-                let rms = squares.sqrt().clamp_min(LEAST_RESIDUAL);
-                Preference::WeightTimes(Box::new(in_cells(rms, &cells)))
-            }
-        };
-        let scale = match config.scale.is_learned() {
-            true => Some(ratio(part(|state| &state.scale)?)),
-            false => None,
-        };
+        }
         Ok(Self {
             base: config.base,
-            choice: choose(chosen_by, preference, uniform, config.flips),
-            moves,
+            z,
+            picks,
             share,
             cells,
-            sign,
-            curvature,
-            scale,
+            curvature: memory.curvature,
+            scale: memory.scale,
+            moves,
         })
     }
 
-    /// The samples after the chosen moves, `[m n, batch, d, k]`.
+    /// The chosen moves: their place in the order of evaluation, their place among all moves of all
+    /// draws, and their factor.
+    pub fn chosen(&self) -> impl Iterator<Item = (usize, usize, f64)> {
+        let (draws, moves) = (self.moves.draws(), self.moves.per_draw());
+        let picks = self.picks.iter().enumerate();
+        picks.filter_map(move |(place, pick)| {
+            pick.map(|pick| (place, place % draws * moves + pick.index, pick.factor))
+        })
+    }
+
+    /// The samples after the chosen moves, `[flips n, batch, d, k]`.
     pub fn moved(&self) -> Tensor<4> {
-        self.moves.apply(self.choice.marks.clone())
-    }
-
-    /// The slopes of the chosen moves, from `f(moved) - f(z)` `[m n, batch]`; zero elsewhere.
-    pub fn slopes(&self, rise: Tensor<2>) -> Tensor<4> {
-        self.moves.slope(rise, &self.choice.marks)
-    }
-
-    /// The part of the estimate that is not the base's, `[n, batch, d, k]`: differences along the
-    /// chosen moves, and the curvature with its own correction.
-    pub fn differences(&self, slopes: Tensor<4>) -> Tensor<4> {
-        let marks = &self.choice.marks;
-        let slopes = match &self.curvature {
-            Some(curvature) => slopes - repeat_to(curvature, marks),
-            None => slopes,
-        };
-        let chosen = self.shared(slopes) * self.choice.factor.clone();
-        let chosen = self.per_draw(self.moves.along(chosen, marks));
-        match &self.curvature {
-            Some(curvature) => chosen + self.moves.weighted_sum(curvature.clone()),
-            None => chosen,
+        let [n, batch, d, k] = self.moves.dims;
+        let per_draw = self.moves.per_draw();
+        let flips = self.picks.len() / self.moves.draws();
+        let mut points = self.moves.z.repeat(flips);
+        for (place, index, _) in self.chosen() {
+            let point = &mut points[place * per_draw..(place + 1) * per_draw];
+            self.moves.apply(index, point);
         }
+        from_host(points, [flips * n, batch, d, k], &self.z)
+    }
+
+    /// The slope along each chosen move, from `f(moved) - f(z)` in the order of evaluation.
+    pub fn slopes(&self, rise: Tensor<2>) -> Vec<f64> {
+        let mut slopes = to_host(rise);
+        for (place, index, _) in self.chosen() {
+            slopes[place] *= self.moves.step(index);
+        }
+        slopes
+    }
+
+    /// The part of the estimate that is not the base's, for all moves: differences along the chosen
+    /// ones, and the curvature with its own correction.
+    pub fn differences(&self, slopes: &[f64]) -> Vec<f64> {
+        let mut gradient = vec![0.0; self.moves.z.len()];
+        if let Some(curvature) = &self.curvature {
+            self.moves.add_weighted(curvature, &mut gradient);
+        }
+        for (place, index, factor) in self.chosen() {
+            let rest = slopes[place] - self.curvature_at(index);
+            let x = factor * self.share(index) * rest;
+            self.moves.add_along(index, x, &mut gradient);
+        }
+        gradient
+    }
+
+    /// [`differences`](Self::differences) as a constant `[n, batch, d, k]`.
+    pub fn differences_tensor(&self, slopes: &[f64]) -> Tensor<4> {
+        from_host(self.differences(slopes), self.moves.dims, &self.z)
     }
 
     /// The base for a gradient `df/dz`, `[n, batch, d, k]`.
-    pub fn base(&self, gradient: Tensor<4>) -> Tensor<4> {
-        let base = match self.base {
-            DebiasedBase::None => return gradient.zeros_like(),
-            DebiasedBase::StraightThrough => {
-                self.moves.weighted_sum(self.moves.predicted_slope(gradient))
-            }
-            DebiasedBase::SecondOrderSt => {
-                weighted(self.moves.law(), self.moves.samples(), gradient)
-            }
-        };
-        self.scaled(base)
+    fn base(&self, gradient: Tensor<4>) -> Tensor<4> {
+        match self.base {
+            DebiasedBase::None => gradient.zeros_like(),
+            DebiasedBase::SecondOrderSt => weighted(self.moves.law(), self.z.clone(), gradient),
+            DebiasedBase::StraightThrough => match self.moves.law().family() {
+                // Its weights depend on the draw.
+                Family::NegativeBinomial { .. } => {
+                    let weight = self.moves.weight.clone();
+                    gradient * from_host::<4, 4>(weight, self.moves.dims, &self.z)
+                }
+                _ => self.moves.law().chain(gradient),
+            },
+        }
     }
 
     /// The base along the chosen moves, each over its probability: its mean is the base.
-    pub fn base_at_chosen(&self, gradient: Tensor<4>) -> Tensor<4> {
-        let marks = &self.choice.marks;
-        let x = repeat_to(&self.predicted(gradient), marks) * self.choice.factor.clone();
-        let categorical = self.moves.law().family() == Family::Categorical;
-        let along = match self.base {
-            // e_j - z, of which the rule is the mean over j.
-            DebiasedBase::SecondOrderSt if categorical => {
-                x.clone() - repeat_to(&self.moves.samples(), marks) * x.sum_dim(3)
+    fn base_at_chosen(&self, gradient: &[f64]) -> Vec<f64> {
+        let mut taken = vec![0.0; gradient.len()];
+        for (_, index, factor) in self.chosen() {
+            let x = factor * self.predicted(index, gradient);
+            match self.base {
+                // e_j - z, of which the rule is the mean over j.
+                DebiasedBase::SecondOrderSt if self.moves.is_categorical() => {
+                    taken[index] += x;
+                    let start = index - index % self.moves.dims[3];
+                    taken[start + self.moves.category(index)] -= x;
+                }
+                _ => self.moves.add_along(index, x, &mut taken),
             }
-            _ => self.moves.along(x, marks),
-        };
-        self.per_draw(self.scaled(along))
+        }
+        taken
     }
 
-    /// What the base says of the slope of each move, before its scale, in units of what the move is
+    /// The base, and what the correction takes off it, both with the factor of the base.
+    fn parts(&self, gradient: Tensor<4>) -> [Tensor<4>; 2] {
+        let taken = self.base_at_chosen(&to_host(gradient.clone()));
+        let taken = from_host(taken, self.moves.dims, &self.z);
+        match self.scale {
+            1.0 => [self.base(gradient), taken],
+            scale => [self.base(gradient) * scale, taken * scale],
+        }
+    }
+
+    /// The base less what the correction takes off it, before its factor.
+    pub fn unscaled_rest(&self, gradient: &[f64]) -> Vec<f64> {
+        let tensor = from_host(gradient.to_vec(), self.moves.dims, &self.z);
+        let base = to_host(self.base(tensor));
+        let taken = self.base_at_chosen(gradient);
+        base.iter().zip(taken).map(|(base, taken)| base - taken).collect()
+    }
+
+    /// What the base says of the slope of a move, before its factor, in units of what the move is
     /// chosen by.
-    fn predicted(&self, gradient: Tensor<4>) -> Tensor<4> {
-        let slope = self.moves.predicted_slope(gradient);
+    pub fn predicted(&self, index: usize, gradient: &[f64]) -> f64 {
         match self.base {
-            DebiasedBase::None => slope.zeros_like(),
-            DebiasedBase::StraightThrough => slope,
-            DebiasedBase::SecondOrderSt => slope * 0.5,
+            DebiasedBase::None => 0.0,
+            DebiasedBase::StraightThrough => self.moves.predicted_slope(index, gradient),
+            DebiasedBase::SecondOrderSt => 0.5 * self.moves.predicted_slope(index, gradient),
         }
     }
 
-    fn scaled(&self, base: Tensor<4>) -> Tensor<4> {
-        match &self.scale {
-            Some(scale) => base * scale.clone(),
-            None => base,
-        }
+    pub fn share(&self, index: usize) -> f64 {
+        self.share.as_ref().map_or(1.0, |share| share[index])
     }
 
-    fn shared(&self, slopes: Tensor<4>) -> Tensor<4> {
-        match &self.share {
-            Some(share) => slopes * repeat_to(share, &self.choice.marks),
-            None => slopes,
-        }
-    }
-
-    /// The sum over the moves of each draw.
-    fn per_draw(&self, x: Tensor<4>) -> Tensor<4> {
-        let n = self.moves.samples().dims()[0];
-        let [rows, batch, d, k] = x.dims();
-        match rows == n {
-            true => x,
-            false => x
-                .reshape([rows / n, n, batch, d, k])
-                .sum_dim(0)
-                .squeeze_dim(0),
-        }
+    pub fn curvature_at(&self, index: usize) -> f64 {
+        self.curvature.as_ref().map_or(0.0, |curvature| curvature[index])
     }
 }
 
-/// What moves are chosen by, and their weight relative to it. The second-order rule has factors of
-/// its own, larger than the weights, so it takes those.
-fn selection(base: DebiasedBase, moves: &Moves) -> (Tensor<4>, Option<Tensor<4>>) {
-    let weight = moves.weight();
-    if base != DebiasedBase::SecondOrderSt {
-        return (weight, None);
-    }
-    let (law, z) = (moves.law(), moves.samples());
-    match law.family() {
-        Family::Categorical => {
-            let p = softmax(law.natural(), 2).unsqueeze::<4>();
-            (p.clone() * (-z + 1.0), Some(-p + 1.0))
-        }
-        _ => {
-            let own = weighted(law, z.clone(), z.ones_like()) * 2.0;
-            let share = weight / own.clone().clamp_min(f64::from(f32::MIN_POSITIVE));
-            (own, Some(share))
-        }
-    }
+/// The numbers of one draw.
+fn row<'a>(x: &'a [f64], draw: usize, moves: &Moves) -> &'a [f64] {
+    let size = moves.per_draw();
+    &x[draw * size..(draw + 1) * size]
 }
 
-/// Below the mean and above it, which for a bit is 0 and 1; for a variable of categories, each.
-fn cells(moves: &Moves) -> Vec<Tensor<4>> {
-    let (law, z) = (moves.law(), moves.samples());
-    match law.family() {
-        Family::Categorical => (0..z.dims()[3]).map(|j| z.clone().narrow(3, j, 1)).collect(),
-        _ => {
-            let above = z.clone().greater(law.mean().unsqueeze::<4>().expand(z.dims()));
-            let above = above.float().cast(z.dtype());
-            vec![-above.clone() + 1.0, above]
-        }
+/// What moves are chosen by for the second-order rule, which has factors of its own that are larger
+/// than the weights, and the weights relative to them.
+fn selection(moves: &Moves, z: &Tensor<4>) -> (Vec<f64>, Vec<f64>) {
+    let law = moves.law();
+    if moves.is_categorical() {
+        let p = softmax(law.natural(), 2).unsqueeze::<4>();
+        let own = p.clone() * (-z.clone() + 1.0);
+        let share = (-p + 1.0).expand(z.dims());
+        return (to_host(own), to_host(share));
     }
-}
-
-/// The entries `[n, batch, d, k]` of a table `[d, cells, k]`.
-fn in_cells(table: Tensor<3>, cells: &[Tensor<4>]) -> Tensor<4> {
-    let entries = cells.iter().enumerate().map(|(i, cell)| {
-        let [d, _, k] = table.dims();
-        cell.clone() * table.clone().narrow(1, i, 1).reshape([1, 1, d, k])
+    let own = to_host(weighted(law, z.clone(), z.ones_like()) * 2.0);
+    let share = moves.weight.iter().zip(&own).map(|(weight, own)| match *own > 0.0 {
+        true => weight / own,
+        false => 0.0,
     });
-    entries.reduce(|a, b| a + b).expect("at least two cells")
-}
-
-/// Mean squares, where that of a cell starts at the mean of all.
-fn mean_squares(residual: &RunningMeans) -> Tensor<3> {
-    let [sums, weights] = residual.parts();
-    let (sum, weight) = (sums.clone().sum(), weights.sum());
-    // 1 before the first observation: the scale does not matter.
-    let unseen = f64::from(f32::MIN_POSITIVE);
-    let all = (sum.clamp_min(0.0) + unseen) / (weight + unseen);
-    let prior = all.reshape([1, 1, 1]).expand(sums.dims());
-    residual.means(prior).clamp_min(0.0)
-}
-
-/// The ratio of two means, 1 before the first observation.
-fn ratio(scale: &RunningMeans) -> Tensor<4> {
-    let [sum, weight] = scale.parts();
-    let unseen = f64::from(f32::MIN_POSITIVE);
-    let ratio = (sum + unseen) / (weight + unseen);
-    ratio.clamp(0.0, LARGEST_SCALE).unsqueeze()
+    let share = share.collect();
+    (own, share)
 }
 
 /// What the backward pass tells: `d surrogate / dz`, and the factor that the surrogate has in what
@@ -265,6 +232,18 @@ fn ratio(scale: &RunningMeans) -> Tensor<4> {
 pub(super) struct Seen {
     gradient: Mutex<Option<Tensor<4>>>,
     factor: Mutex<Option<Tensor<1>>>,
+}
+
+impl Seen {
+    /// `df/dz` at `count` draws that the surrogate is the mean over; zero if the cost does not depend
+    /// on them, `None` before the backward pass.
+    pub fn slope(&self, count: usize, size: usize) -> Option<Vec<f64>> {
+        let factor = to_host(told(&self.factor)?)[0];
+        let gradient = told(&self.gradient).map_or_else(|| vec![0.0; size], to_host);
+        // A surrogate that was multiplied by zero teaches nothing.
+        let each = count as f64 / factor;
+        each.is_finite().then(|| gradient.into_iter().map(|g| g * each).collect())
+    }
 }
 
 fn tell<T>(to: &Mutex<Option<T>>, what: T) {
@@ -288,8 +267,7 @@ pub(super) struct BaseRule {
 impl Rule for BaseRule {
     fn backward(&self, _natural: Tensor<3>, _z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
         tell(&self.seen.gradient, dz.clone());
-        let base = self.layer.base(dz.clone());
-        let taken = self.layer.base_at_chosen(dz);
+        let [base, taken] = self.layer.parts(dz);
         let sum = |x: Tensor<4>| x.sum_dim(0).squeeze_dim::<3>(0);
         match self.apart {
             true => Tensor::cat(vec![sum(base), -sum(taken)], 0),
@@ -306,88 +284,5 @@ impl Rule<1, 1> for FactorRule {
     fn backward(&self, _parent: Tensor<1>, _output: Tensor<1>, factor: Tensor<1>) -> Tensor<1> {
         tell(&self.0.factor, factor.clone());
         factor
-    }
-}
-
-/// What the chosen moves say about curvature, residuals and the scale of the base.
-#[derive(Debug)]
-pub(super) struct MovesLesson {
-    pub layer: Arc<Layer>,
-    pub seen: Arc<Seen>,
-    /// The slopes of the chosen moves.
-    pub slopes: Tensor<4>,
-    /// The draws and batch elements that the surrogate is a mean over.
-    pub elements: usize,
-}
-
-impl MovesLesson {
-    /// `df/dz` at the draws; zero if the cost does not depend on them, `None` before the backward
-    /// pass.
-    fn gradient(&self) -> Option<Tensor<4>> {
-        let factor = told(&self.seen.factor)?;
-        let z = self.layer.moves.samples();
-        let Some(gradient) = told(&self.seen.gradient) else {
-            return Some(z.zeros_like());
-        };
-        // A surrogate that was multiplied by zero teaches nothing, but must not divide by it.
-        let nothing = factor.clone().equal_elem(0.0);
-        let factor = factor.mask_fill(nothing, 1.0).reshape([1, 1, 1, 1]);
-        Some(gradient * self.elements as f64 / factor)
-    }
-
-    /// Sums over draws and batch of numbers `[m n, batch, d, k]` of the chosen moves, in the cells of
-    /// the draws, `[d, cells, k]`.
-    fn sums(&self, x: Tensor<4>) -> Tensor<3> {
-        let of_cell = |cell: &Tensor<4>| -> Tensor<3> {
-            let x = x.clone() * repeat_to(cell, &x);
-            let [.., d, k] = x.dims();
-            x.sum_dim(0).sum_dim(1).reshape([d, 1, k])
-        };
-        Tensor::cat(self.layer.cells.iter().map(of_cell).collect(), 1)
-    }
-}
-
-impl Teach for MovesLesson {
-    fn teach(&self, state: &mut State) {
-        let Some(gradient) = self.gradient() else {
-            return;
-        };
-        let layer = &self.layer;
-        let marks = &layer.choice.marks;
-        let here = |x: Tensor<4>| repeat_to(&x, marks) * marks.clone();
-        // All relative to what the moves were chosen by, like the residuals that the variance is of.
-        let predicted = here(layer.scaled(layer.predicted(gradient.clone())));
-        let rest = layer.shared(self.slopes.clone()) - predicted;
-        let count = self.sums(marks.clone());
-        if let Some(residual) = &mut state.residual {
-            let left = match &layer.curvature {
-                Some(curvature) => rest.clone() - layer.shared(here(curvature.clone())),
-                None => rest.clone(),
-            };
-            residual.observe(self.sums(left.square()), count.clone(), count.clone());
-        }
-        if let Some(curvature) = &mut state.curvature {
-            // The least squares of rest = regressor * h. The sign of the step that was taken says
-            // more about h than the expected one.
-            let regressor = layer.shared(match &layer.sign {
-                Some(_) => here(layer.moves.step()),
-                None => marks.clone(),
-            });
-            let sum = self.sums(regressor.clone() * rest);
-            curvature.observe(sum, self.sums(regressor.square()), count);
-        }
-        if let Some(scale) = &mut state.scale {
-            // g = a + scale * b, and b has mean zero: the best scale is -E a b / E b b.
-            let unscaled = Layer {
-                scale: None,
-                ..(**layer).clone()
-            };
-            let a = layer.differences(self.slopes.clone());
-            let b = unscaled.base(gradient.clone()) - unscaled.base_at_chosen(gradient);
-            let mean = |x: Tensor<4>| x.mean().reshape([1, 1, 1]);
-            let square = mean(b.clone().square());
-            let once = square.ones_like();
-            scale.observe(mean(-a * b), square, once);
-        }
     }
 }

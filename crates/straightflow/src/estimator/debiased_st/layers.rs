@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use burn::tensor::{Tensor, activation::softmax};
 
-use super::layer::{BaseRule, Layer, MovesLesson, Seen};
+use super::layer::{BaseRule, Layer, Seen};
+use super::memory::MovesLesson;
 use super::{DebiasedBase, DebiasedSt, choice_noise, watched};
 use crate::distribution::{Family, Law};
 use crate::error::Result;
@@ -64,10 +65,8 @@ impl Stacked for DebiasedSt {
             let there = moved_values.clone().narrow(0, start, rows);
             start += rows;
             let rise = there - values.clone().repeat_dim(0, rows / n);
-            // A layer that depends on others has a law for each draw: then draws are rows of it.
-            let of_law = one.law.dims()[0];
-            let slopes = one.layer.slopes(rise.reshape([rows * batch / of_law, of_law]));
-            let differences = along(&one.law, one.layer.differences(slopes.clone()));
+            let slopes = one.layer.slopes(rise);
+            let differences = along(&one.law, one.layer.differences_tensor(&slopes));
             let differences = watched(differences, &one.seen);
             gradient = Some(match gradient {
                 Some(gradient) => gradient + differences,
