@@ -230,7 +230,10 @@ fn play(
                     let directory = place.join(&cells[cell].name);
                     let config = &cells[cell].config;
                     let mut watch = |event: Event| report(event, cell, &sender, cancelled);
-                    let result = record(&directory, config, data, command, &mut watch);
+                    let result = match Run::open(&directory, config) {
+                        Ok(run) => record(run, config, data, command, &mut watch),
+                        Err(error) => Err(error.into()),
+                    };
                     // After an error nobody listens any more.
                     if sender.send(Message::Done(cell, result)).is_err() {
                         return;

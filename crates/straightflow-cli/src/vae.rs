@@ -14,10 +14,11 @@ use straightflow_experiments::vae::{
 };
 use straightflow_report::Run;
 use straightflow_report::picture::{Picture, PictureError};
-use straightflow_report::record::{SUMMARY, TIMING};
+use straightflow_report::record::{CONFIG, SUMMARY, TIMING};
 
 pub use arguments::{ArchitectureName, Arguments, EXAMPLES, LatentName, ProtocolName};
 
+use crate::record::read_toml;
 use crate::ui::{Progress, Timing, bad_input, where_recorded};
 
 /// The name of the file with the last checkpoint.
@@ -40,7 +41,13 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
         Ok(())
     };
     let summary = match directory {
-        Some(path) => record(path, &config, &data, &command, &mut watch)?,
+        Some(path) => {
+            let run = match arguments.resume() {
+                true => go_on(path, &config)?,
+                false => Run::open(path, &config)?,
+            };
+            record(run, &config, &data, &command, &mut watch)?
+        }
         None => {
             let mut screen = Screen::new(None, 0, &mut watch);
             vae::run(&config, &data, None, &mut screen)?.summary
@@ -66,17 +73,51 @@ pub enum Event<'a> {
 /// Who hears it; an error ends the run.
 pub type Watch<'a> = dyn FnMut(Event) -> anyhow::Result<()> + Send + 'a;
 
-/// A run in a directory, from its last checkpoint if there is one, to its summary. A complete run is
+/// Opens the run of a directory, also one that differs in the number of its epochs: it takes the new one,
+/// unless it has begun more.
+pub fn go_on(path: &Path, config: &Config) -> anyhow::Result<Run> {
+    let file = path.join(CONFIG);
+    let recorded = match file.exists() {
+        true => Some(read_toml::<Config>(&file, "vae")?),
+        false => None,
+    };
+    let changed = recorded.filter(|old| old != config && old.may_become(config));
+    let Some(old) = changed else {
+        return Ok(Run::open(path, config)?);
+    };
+    let run = Run::open(path, &old)?;
+    let begun = epochs_begun(&run)?;
+    if begun > config.epochs {
+        let asked = config.epochs;
+        return Err(VaeError::FewerEpochs { begun, asked }.into());
+    }
+    run.reconfigure(config)?;
+    Ok(run)
+}
+
+/// The epochs of which there is a trace in the directory of a run.
+fn epochs_begun(run: &Run) -> anyhow::Result<u64> {
+    let recorded = run.metrics::<Epoch>()?.len() as u64;
+    let trained = match read_if_there(&run.path().join(CHECKPOINT))? {
+        Some(bytes) => {
+            vae::epochs_begun(&bytes).map_err(|error| in_directory(error.into(), run.path()))?
+        }
+        None => 0,
+    };
+    Ok(recorded.max(trained))
+}
+
+/// A run in its directory, from its last checkpoint if there is one, to its summary. A complete run is
 /// only read.
 pub fn record(
-    path: &Path,
+    mut run: Run,
     config: &Config,
     data: &Source,
     command: &str,
     watch: &mut Watch,
 ) -> anyhow::Result<Summary> {
     let start = Instant::now();
-    let mut run = Run::open(path, config)?;
+    let path = run.path().to_owned();
     if let Some(summary) = read_summary(&run)? {
         return Ok(summary);
     }
@@ -85,7 +126,7 @@ pub fn record(
     let resumed = checkpoint.is_some();
     let mut screen = Screen::new(Some(&mut run), known, watch);
     let finished = vae::run(config, data, checkpoint, &mut screen)
-        .map_err(|error| in_directory(error, path))?;
+        .map_err(|error| in_directory(error, &path))?;
     let before = if resumed {
         screen.first_share.unwrap_or(1.0)
     } else {

@@ -18,6 +18,7 @@ pub const EXAMPLES: &str = "Examples:
                                                            is written
   straightflow vae --arch nonlinear --estimator arm --epochs 100 --out runs/arm
   straightflow vae --out runs/arm --resume                 goes on after an interruption
+  straightflow vae --out runs/arm --resume --epochs 400    makes the run longer
   straightflow vae --latent poisson --estimator pwgf --epochs 20
   straightflow vae --protocol dynamic --data mnist --estimator disarm --epochs 50
   straightflow vae --config runs/arm/config.toml --out runs/again";
@@ -73,7 +74,8 @@ pub struct Arguments {
     /// A directory for the record of the run; an interrupted run is continued.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in --out, with the settings that it has; any that are given must agree.
+    /// Go on with the run in --out, with the settings that it has. Another number of epochs makes it
+    /// longer, or end earlier; all other settings that are given must agree.
     #[arg(long, requires = "out")]
     resume: bool,
     /// Print the summary as JSON.
@@ -161,6 +163,10 @@ impl From<DirectName> for Direct {
 impl Arguments {
     pub fn out(&self) -> Option<&Path> {
         self.out.as_deref()
+    }
+
+    pub fn resume(&self) -> bool {
+        self.resume
     }
 
     pub fn json(&self) -> bool {

@@ -9,6 +9,7 @@ mod files;
 mod full_disk;
 #[cfg(target_os = "linux")]
 mod full_output;
+mod grow;
 mod kills;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -24,7 +24,6 @@ fn another_configuration_is_refused_and_changes_nothing() {
     let (directory, expected) = interrupted(&place, &settings);
     let (root, whole) = (place.root.path(), place.at("whole"));
     for changed in [
-        ["--epochs", "3"],
         ["--arch", "two-layer"],
         ["--estimator", "arm"],
         ["--latent", "categorical"],
@@ -42,7 +41,7 @@ fn another_configuration_is_refused_and_changes_nothing() {
             refused(&resume, "holds another run", root);
         }
         let plain = match changed[0] {
-            "--epochs" | "--images" | "--bound-samples" => continue,
+            "--images" | "--bound-samples" => continue,
             _ => [&small_in(&settings, &directory)[..], &changed].concat(),
         };
         refused(&plain, "holds another run", root);

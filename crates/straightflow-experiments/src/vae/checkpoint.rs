@@ -114,6 +114,20 @@ fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
+/// The epochs that a checkpoint has begun, complete or not.
+///
+/// # Errors
+///
+/// If the checkpoint is damaged.
+pub fn epochs_begun(checkpoint: &[u8]) -> Result<u64, VaeError> {
+    Ok(head(&Parts::read(checkpoint)?)?.place.begun())
+}
+
+fn head(parts: &Parts) -> Result<Head, VaeError> {
+    serde_json::from_slice(parts.get("head")?)
+        .map_err(|error| broken(format!("has a head that does not fit: {error}")))
+}
+
 impl<'a> Trainer<'a> {
     /// The whole state of the run: model, optimisers, what the estimator learned, the place in the
     /// data, the counts and the measurements. Random numbers are a function of the seed and the place.
@@ -162,19 +176,22 @@ impl<'a> Trainer<'a> {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and if the checkpoint is damaged or of another configuration.
+    /// As [`new`](Self::new), and if the checkpoint is damaged or of another configuration. One of a run
+    /// with another number of epochs is as good, unless it has begun more of them.
     pub fn resume(
         config: &'a Config,
         data: &'a Source,
         checkpoint: &[u8],
     ) -> Result<Self, VaeError> {
         let parts = Parts::read(checkpoint)?;
-        let head: Head = serde_json::from_slice(parts.get("head")?)
-            .map_err(|error| broken(format!("has a head that does not fit: {error}")))?;
-        if head.config != *config {
+        let head = head(&parts)?;
+        if !head.config.may_become(config) {
             return Err(broken("is of another configuration"));
         }
         let mut trainer = Self::new(config, data)?;
+        if let Some(because) = trainer.refuses(&head.place) {
+            return Err(broken(because));
+        }
         trainer.model = parts.module("model", trainer.model)?;
         if let Some(state) = trainer.state.take() {
             trainer.state = Some(parts.module("state", state)?);
@@ -189,5 +206,26 @@ impl<'a> Trainer<'a> {
         };
         trainer.place = head.place;
         Ok(trainer)
+    }
+
+    /// Why this run cannot be at a place.
+    fn refuses(&self, place: &Place) -> Option<String> {
+        let per_epoch = self.steps_per_epoch();
+        let (epochs, begun) = (self.config.epochs, place.begun());
+        let steps = place.epoch.checked_mul(per_epoch as u64);
+        let steps = steps.and_then(|steps| steps.checked_add(place.batch as u64));
+        if place.batch >= per_epoch {
+            let done = place.batch;
+            return Some(format!(
+                "is {done} batches into an epoch, which has {per_epoch} of them"
+            ));
+        }
+        if steps != Some(place.steps) {
+            let (steps, epoch, batch) = (place.steps, place.epoch, place.batch);
+            return Some(format!(
+                "counts {steps} steps, which is not where batch {batch} after epoch {epoch} is"
+            ));
+        }
+        (begun > epochs).then(|| format!("has begun {begun} epochs, and the run has {epochs}"))
     }
 }

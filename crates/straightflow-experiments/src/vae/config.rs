@@ -353,6 +353,17 @@ impl Config {
         })
     }
 
+    /// Whether a run of this configuration becomes one of the other when it goes on: they differ in the
+    /// number of epochs at most, on which no step depends.
+    pub fn may_become(&self, other: &Self) -> bool {
+        let epochs = other.epochs;
+        *other
+            == Self {
+                epochs,
+                ..self.clone()
+            }
+    }
+
     /// The settings that lead to this configuration.
     pub fn settings(&self) -> Settings {
         Settings {

@@ -97,6 +97,17 @@ pub enum VaeError {
         /// What is wrong with it.
         because: String,
     },
+    /// A run that has begun more epochs than it is to have.
+    #[error(
+        "the run has begun {begun} epochs and cannot end after {asked}: ask for {begun} at least, or \
+         choose another directory"
+    )]
+    FewerEpochs {
+        /// The epochs that have begun.
+        begun: u64,
+        /// The number that was asked for.
+        asked: u64,
+    },
     /// The threads could not be made.
     #[error("no thread could be started")]
     Threads(#[from] rayon::ThreadPoolBuildError),

@@ -17,6 +17,7 @@ mod summary;
 mod table;
 mod trainer;
 
+pub use checkpoint::epochs_begun;
 pub use config::{Architecture, Config, Direct, Latent, Settings};
 pub use elbo::Elbo;
 pub use error::VaeError;

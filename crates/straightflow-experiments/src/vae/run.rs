@@ -70,6 +70,11 @@ pub fn run<W: Watcher + Send>(
             Some(bytes) => Trainer::resume(config, data, &bytes)?,
             None => Trainer::new(config, data)?,
         };
+        let (told, complete) = (trainer.place.epochs.len() as u64, trainer.epochs());
+        if told != complete {
+            let because = format!("has {complete} epochs and the measurements of {told}");
+            return Err(VaeError::Checkpoint { because }.into());
+        }
         // A checkpoint may be ahead of the records: after a power cut, those can be the older ones.
         for epoch in &trainer.place.epochs {
             watcher.epoch(epoch)?;

@@ -39,6 +39,13 @@ pub(super) struct Place {
     pub epochs: Vec<Epoch>,
 }
 
+impl Place {
+    /// The epochs that have begun, complete or not.
+    pub fn begun(&self) -> u64 {
+        self.epoch + u64::from(self.batch > 0)
+    }
+}
+
 /// The independent sources of randomness of a run.
 pub(super) struct Keys {
     pub weights: Key,

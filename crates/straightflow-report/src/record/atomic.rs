@@ -36,6 +36,12 @@ pub fn create(path: &Path, text: &str) -> io::Result<()> {
     sync_directory(path)
 }
 
+/// Removes a file, and is done when that is on the disk.
+pub fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)?;
+    sync_directory(path)
+}
+
 fn filled(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,

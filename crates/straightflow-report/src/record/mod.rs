@@ -2,7 +2,7 @@
 //!
 //! | file | holds | written |
 //! |---|---|---|
-//! | `config.toml` | everything that is needed to repeat the run | once, when the run is opened |
+//! | `config.toml` | everything that is needed to repeat the run | when the run is opened, and when it grows |
 //! | `metrics.jsonl` | one JSON object per line, in the order of the run | line by line |
 //! | `summary.json` | results only, the same bits when the run is repeated | at the end |
 //! | `timing.json` | wall time, machine, versions, date | at the end |
@@ -78,10 +78,7 @@ impl Run {
     /// The directory cannot be made or written, holds another run, holds something that is no run,
     /// is open in another process, or has a `metrics.jsonl` with a line that is not JSON.
     pub fn open<C: Serialize>(path: &Path, config: &C) -> Result<Self, RecordError> {
-        let text = toml::to_string(config).map_err(|source| RecordError::Config {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = config_text(path, config)?;
         claim::directory(path, &text)?;
 
         let file = path.join(METRICS);
@@ -123,6 +120,25 @@ impl Run {
             complete: complete.len() as u64,
             resumed: !records.is_empty(),
         })
+    }
+
+    /// Puts another configuration in the place of the recorded one, for a run that goes on under it. The
+    /// summary goes first, because a directory that has one is complete.
+    ///
+    /// # Errors
+    /// The configuration has no form in TOML, or a file cannot be removed or written.
+    pub fn reconfigure<C: Serialize>(&self, config: &C) -> Result<(), RecordError> {
+        let text = config_text(&self.path, config)?;
+        let unwritable = |path: PathBuf, source| RecordError::Write { path, source };
+        let summary = self.path.join(SUMMARY);
+        match atomic::remove(&summary) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(unwritable(summary, error));
+            }
+            _ => {}
+        }
+        let config = self.path.join(CONFIG);
+        write_file(&config, &text).map_err(|error| unwritable(config, error))
     }
 
     /// Whether there were records already when the run was opened.
@@ -219,6 +235,13 @@ impl Run {
         let file = self.path.join(name);
         write_file_bytes(&file, bytes).map_err(|source| RecordError::Write { path: file, source })
     }
+}
+
+fn config_text<C: Serialize>(path: &Path, config: &C) -> Result<String, RecordError> {
+    toml::to_string(config).map_err(|source| RecordError::Config {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Replaces a file of text as a whole, through a temporary file beside it. After an error the old one
