@@ -2,6 +2,7 @@
 
 mod cost;
 mod direct;
+mod documents;
 mod records;
 mod scalar;
 mod training;

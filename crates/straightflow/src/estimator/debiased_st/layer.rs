@@ -46,7 +46,7 @@ impl Layer {
     ) -> Result<Self> {
         let moves = Moves::new(law, z.clone(), side);
         let cells = Cells::new(&moves);
-        let memory = Memory::read(config, state, law, &cells)?.with_signs(&cells, &moves.z);
+        let memory = Memory::read(config, state, &moves, &cells)?;
         let second = (config.base == DebiasedBase::SecondOrderSt).then(|| selection(&moves, &z));
         let (chosen_by, share) = match &second {
             Some((own, share)) => (own, Some(share.clone())),

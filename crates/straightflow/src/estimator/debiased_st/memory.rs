@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::layer::{Layer, Seen};
 use super::{ChoiceBy, DebiasedStConfig, ENTRY};
-use crate::distribution::{Family, Law, Moves};
+use crate::distribution::{Family, Moves};
 use crate::error::{Error, Result};
 use crate::estimator::state::{RunningMeans, State, Teach};
 use crate::ops::to_host;
@@ -22,8 +22,6 @@ pub(super) struct Cells {
     of_move: Vec<usize>,
     /// The expected sign of a step, by which a curvature counts; `None` if it is 1.
     sign: Option<Vec<f64>>,
-    /// Whether there is a move at all: there is none to the category of a draw.
-    exists: fn(f64) -> bool,
 }
 
 impl Cells {
@@ -56,14 +54,7 @@ impl Cells {
             }
             _ => None,
         };
-        Self {
-            of_move,
-            sign,
-            exists: match moves.is_categorical() {
-                true => |z| z != 1.0,
-                false => |_| true,
-            },
-        }
+        Self { of_move, sign }
     }
 
     fn spread(&self, table: &[f64]) -> Vec<f64> {
@@ -85,7 +76,7 @@ impl Memory {
     pub fn read(
         config: &DebiasedStConfig,
         state: Option<&State>,
-        law: &Law,
+        moves: &Moves,
         cells: &Cells,
     ) -> Result<Self> {
         let part = |means: fn(&State) -> &Option<RunningMeans>| -> Result<&RunningMeans> {
@@ -93,11 +84,14 @@ impl Memory {
             let means = means.ok_or(Error::MissingState {
                 estimator: ENTRY.id,
             })?;
-            means.fits(law)?;
+            means.fits(moves.law())?;
             Ok(means)
         };
         let curvature = match config.curvature.is_learned() {
-            true => Some(cells.spread(&part(|state| &state.curvature)?.means(0.0))),
+            true => {
+                let table = part(|state| &state.curvature)?.means(0.0);
+                Some(signed(cells.spread(&table), moves, cells))
+            }
             false => None,
         };
         let rms = match config.choice {
@@ -118,20 +112,19 @@ impl Memory {
             scale,
         })
     }
+}
 
-    /// Gives the curvature the sign of the steps, and takes it off where there is no move.
-    pub fn with_signs(mut self, cells: &Cells, z: &[f64]) -> Self {
-        if let Some(curvature) = &mut self.curvature {
-            for (i, h) in curvature.iter_mut().enumerate() {
-                match &cells.sign {
-                    Some(sign) => *h *= sign[i],
-                    None if !(cells.exists)(z[i]) => *h = 0.0,
-                    None => {}
-                }
-            }
-        }
-        self
+/// A curvature with the expected sign of its steps, and without one where there is no move: to the
+/// category of a draw.
+fn signed(mut curvature: Vec<f64>, moves: &Moves, cells: &Cells) -> Vec<f64> {
+    if let Some(sign) = &cells.sign {
+        curvature.iter_mut().zip(sign).for_each(|(h, sign)| *h *= sign);
     }
+    if moves.is_categorical() {
+        let hot = curvature.iter_mut().zip(&moves.z).filter(|(_, z)| **z == 1.0);
+        hot.for_each(|(h, _)| *h = 0.0);
+    }
+    curvature
 }
 
 /// Mean squares, where that of a cell starts at the mean of all; 1 before the first observation,
