@@ -1,7 +1,8 @@
 //! The tables of the documentation against the records that they cite.
 //!
-//! A table that has a line `<!-- results/NAME ARCH -->` before it is compared, number by number, with
-//! the rows of that record. Its first column has the specification of an estimator in back quotes.
+//! A table that has a line `<!-- rows of ARCH in results/ONE results/TWO -->` before it is compared,
+//! number by number, with the rows of those records. Its first column has the specification of an
+//! estimator in back quotes.
 
 use std::path::PathBuf;
 
@@ -55,10 +56,19 @@ fn cells(line: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The rows of all records that a table cites.
+fn rows(records: &str) -> Vec<TableRow> {
+    let each = records.split_whitespace().flat_map(|record| {
+        let summary = read(&format!("{record}/summary.json"));
+        let summary: TableSummary = serde_json::from_str(&summary).expect("a summary of a table");
+        summary.rows
+    });
+    each.collect()
+}
+
 /// Compares the table that begins at the first line; returns how many numbers it has.
-fn compare(record: &str, arch: &str, lines: &[&str]) -> usize {
-    let summary = read(&format!("{record}/summary.json"));
-    let summary: TableSummary = serde_json::from_str(&summary).expect("a summary of a table");
+fn compare(records: &str, arch: &str, lines: &[&str]) -> usize {
+    let rows = rows(records);
     let columns = cells(lines[0]);
     let mut numbers = 0;
     for line in lines[2..].iter().take_while(|line| line.starts_with('|')) {
@@ -67,11 +77,9 @@ fn compare(record: &str, arch: &str, lines: &[&str]) -> usize {
             .split('`')
             .nth(1)
             .expect("a specification in back quotes");
-        let found = summary
-            .rows
-            .iter()
-            .find(|row| row.arch == arch && row.estimator == spec);
-        let row = found.unwrap_or_else(|| panic!("{record} has no row {arch} {spec}"));
+        let mut known = rows.iter();
+        let found = known.find(|row| row.arch == arch && row.estimator == spec);
+        let row = found.unwrap_or_else(|| panic!("{records}: no row {arch} {spec}"));
         for (column, text) in columns.iter().zip(&cells).skip(1) {
             if text.is_empty() {
                 continue;
@@ -83,7 +91,7 @@ fn compare(record: &str, arch: &str, lines: &[&str]) -> usize {
             let within = 0.5 * 10f64.powi(-(digits as i32)) + 1e-9;
             assert!(
                 (shown - recorded).abs() <= within,
-                "{record}, {arch} {spec}, {column}: the page says {shown}, the record {recorded}"
+                "{records}, {arch} {spec}, {column}: the page says {shown}, the record {recorded}"
             );
             numbers += 1;
         }
@@ -98,10 +106,9 @@ fn tables_say_what_the_records_say() {
         let lines: Vec<&str> = text.lines().collect();
         let mut numbers = 0;
         for (index, line) in lines.iter().enumerate() {
-            let cited = line
-                .strip_prefix("<!-- results/")
-                .and_then(|rest| rest.strip_suffix(" -->"));
-            let Some((record, arch)) = cited.and_then(|cited| cited.split_once(' ')) else {
+            let cited = line.strip_prefix("<!-- rows of ");
+            let cited = cited.and_then(|cited| cited.strip_suffix(" -->"));
+            let Some((arch, records)) = cited.and_then(|cited| cited.split_once(" in ")) else {
                 continue;
             };
             let table = index
@@ -110,7 +117,7 @@ fn tables_say_what_the_records_say() {
                     .iter()
                     .take_while(|l| l.is_empty())
                     .count();
-            numbers += compare(&format!("results/{record}"), arch, &lines[table..]);
+            numbers += compare(records, arch, &lines[table..]);
         }
         assert!(numbers > 20, "{page} cites only {numbers} numbers");
     }

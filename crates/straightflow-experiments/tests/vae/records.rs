@@ -70,3 +70,28 @@ fn the_runs_that_the_page_cites_are_there() {
         assert!(row.paper.is_some(), "{arch} {estimator}");
     }
 }
+
+/// What the page of debiased straight-through claims: three seeds after 100 epochs on the linear model,
+/// beside ARM's, and the order of the variances at several times of training.
+#[test]
+fn debiased_straight_through_is_ahead_of_arm() {
+    let table = "2026-11-16-table2-debiased";
+    let arm = row("2026-11-16-table2-linear", "linear", "arm").test_nelbo;
+    for (estimator, most) in [
+        ("debiased-st", 115.5),
+        ("debiased-st:choice=variance", 116.5),
+    ] {
+        let row = row(table, "linear", estimator);
+        assert_eq!((row.seeds, row.epochs, row.unfinished), (3, 100, 0));
+        assert!(row.test_nelbo <= most, "{estimator}: {}", row.test_nelbo);
+        assert!(row.test_nelbo <= arm - 3.0, "{estimator}: {}", row.test_nelbo);
+    }
+    let variance = |estimator: &str, epoch: usize| {
+        let row = row("2026-11-16-table2-unbiased", "linear", estimator);
+        row.curve[epoch - 1].gradient_variance.expect("it was measured")
+    };
+    for epoch in [1, 5, 10, 20, 50, 100] {
+        let order = ["debiased-st", "arms", "disarm"].map(|estimator| variance(estimator, epoch));
+        assert!(order.is_sorted(), "after {epoch} epochs: {order:?}");
+    }
+}
