@@ -132,6 +132,17 @@ impl TableConfig {
         }
     }
 
+    /// The same table on the images of another protocol.
+    #[must_use]
+    pub fn on(self, protocol: Protocol, data: &Source) -> Self {
+        Self {
+            protocol,
+            data: data.name().to_owned(),
+            data_sha256: data.checksum().to_owned(),
+            ..self
+        }
+    }
+
     /// All runs, architecture by architecture, with all seeds of an estimator together.
     ///
     /// # Errors
@@ -154,7 +165,7 @@ impl TableConfig {
                         latent: self.latent,
                         protocol: self.protocol,
                         epochs: (self.epochs > 0).then_some(self.epochs),
-                        images: self.images,
+                        images: (self.images > 0).then_some(self.images),
                         bound_samples: self.bound_samples,
                         seed,
                         ..Settings::new(*arch, estimator.clone())
