@@ -11,8 +11,9 @@ use straightflow_experiments::vae::{
     Architecture, Latent, Protocol, Settings, Source, Trainer, default_estimators,
 };
 
+use crate::progress::Progress;
 use crate::settings::{ARCHITECTURES, LATENTS, count, word};
-use crate::ui::{Progress, cpu};
+use crate::ui::cpu;
 
 pub const EXAMPLES: &str = "Examples:
   straightflow bench                                              every estimator of the table
@@ -103,6 +104,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
                 ..Settings::new(*arch, estimator.clone())
             };
             rows.push(pool.install(|| measure(arguments, settings, &data))?);
+            progress.finish_part();
         }
     }
     progress.set(1.0);

@@ -4,6 +4,7 @@ mod bench;
 mod lab;
 mod list;
 mod poisson;
+mod progress;
 mod record;
 mod report;
 mod reproduce;

@@ -14,8 +14,9 @@ use straightflow_experiments::poisson::{
 };
 use straightflow_report::Run;
 
+use crate::progress::Progress;
 use crate::settings::{OBJECTIVES, PARAMETRISATIONS, count, read_config, word};
-use crate::ui::{Progress, Timing, bad_input, cores, where_recorded};
+use crate::ui::{Timing, bad_input, cores, where_recorded};
 
 pub const EXAMPLES: &str = "Examples:
   straightflow poisson                                 the table, nothing is written
@@ -197,6 +198,7 @@ impl Watcher for Screen<'_> {
 
     fn complete(&mut self, cell: &Cell) -> anyhow::Result<()> {
         self.played += 1;
+        self.progress.finish_part();
         if let Some(record) = &mut self.record {
             record.append(cell)?;
         }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use straightflow_report::{RecordError, Run};
 
-use crate::ui::{Progress, Timing, bad_input, cores};
+use crate::progress::Progress;
+use crate::ui::{Timing, bad_input, cores};
 
 /// A configuration as it is recorded: with the experiment and the version before it.
 #[derive(Serialize)]
@@ -69,6 +70,7 @@ impl Record {
                 run.append(&result).map_err(sort)?;
             }
             self.worked += 1;
+            progress.finish_part();
             results.push(result);
         }
         progress.set(1.0);

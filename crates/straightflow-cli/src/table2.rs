@@ -20,8 +20,9 @@ use straightflow_report::record::{CONFIG, SUMMARY, TIMING};
 
 pub use arguments::{Arguments, EXAMPLES};
 
+use crate::progress::Progress;
 use crate::settings::read_config;
-use crate::ui::{Progress, Timing, cores, where_recorded};
+use crate::ui::{Timing, cores, where_recorded};
 use crate::vae::{Event, RECONSTRUCTIONS, check_length, go_on, record};
 
 /// The directory with the runs.
@@ -161,6 +162,9 @@ fn play(
     let cancelled = AtomicBool::new(false);
     let mut progress = Progress::new("table2");
     let mut shares = vec![0.0; cells.len()];
+    // What was done of each cell before; unknown until it is looked at.
+    let mut before: Vec<Option<f64>> = vec![None; cells.len()];
+    let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
     let mut results: Vec<Option<anyhow::Result<Summary>>> = Vec::new();
     results.resize_with(cells.len(), || None);
     std::thread::scope(|scope| {
@@ -188,9 +192,16 @@ fn play(
         let listen = || -> anyhow::Result<()> {
             for message in receiver {
                 match message {
-                    Message::Share(cell, share) => shares[cell] = share,
+                    Message::Share(cell, share) => {
+                        before[cell].get_or_insert(share);
+                        shares[cell] = share;
+                    }
                     Message::Done(cell, result) => {
                         shares[cell] = 1.0;
+                        // One that was complete is only read, and no share of it was told.
+                        if *before[cell].get_or_insert(1.0) < 1.0 {
+                            progress.finish_part();
+                        }
                         match &result {
                             Ok(summary) => {
                                 complete(&cells[cell], summary)?;
@@ -204,7 +215,9 @@ fn play(
                         results[cell] = Some(result);
                     }
                 }
-                progress.set(shares.iter().sum::<f64>() / shares.len() as f64);
+                let earlier: Vec<f64> = before.iter().map(|share| share.unwrap_or(0.0)).collect();
+                progress.set_before(mean(&earlier));
+                progress.set(mean(&shares));
             }
             Ok(())
         };

@@ -18,8 +18,9 @@ use straightflow_report::record::{CONFIG, METRICS, SUMMARY, TIMING};
 
 pub use arguments::{Arguments, EXAMPLES};
 
+use crate::progress::Progress;
 use crate::settings::read_config;
-use crate::ui::{Progress, Timing, bad_input, where_recorded};
+use crate::ui::{Timing, bad_input, where_recorded};
 
 /// The name of the file with the last checkpoint.
 const CHECKPOINT: &str = "checkpoint.bin";
@@ -35,7 +36,10 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
     let directory = arguments.out();
     let mut watch = |event: Event| {
         match event {
-            Event::Epoch(epoch) => progress.note(&epoch_line(epoch, config.epochs)),
+            Event::Epoch(epoch) => {
+                progress.finish_part();
+                progress.note(&epoch_line(epoch, config.epochs));
+            }
             Event::Share(share) => progress.set(share),
         }
         Ok(())
@@ -231,8 +235,8 @@ impl Watcher for Screen<'_, '_> {
 
 fn epoch_line(epoch: &Epoch, epochs: u64) -> String {
     format!(
-        "epoch {} of {epochs}, negative ELBO: train {:.2}, validation {:.2}, test {:.2}",
-        epoch.epoch, epoch.train_nelbo, epoch.valid_nelbo, epoch.test_nelbo
+        "epoch {} of {epochs}, negative ELBO: first training images {:.2}, validation {:.2}, test {:.2}",
+        epoch.epoch, epoch.train_part_nelbo, epoch.valid_nelbo, epoch.test_nelbo
     )
 }
 
@@ -274,7 +278,7 @@ fn print(config: &Config, summary: &Summary, out: &mut impl Write) -> std::io::R
         row.seed
     )?;
     let lines = [
-        ("negative ELBO, training images", summary.train_nelbo),
+        ("negative ELBO, all training images", summary.train_nelbo),
         ("negative ELBO, validation images", summary.valid_nelbo),
         ("negative ELBO, test images", summary.test_nelbo),
     ];

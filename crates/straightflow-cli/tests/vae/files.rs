@@ -50,6 +50,9 @@ fn a_run_has_its_files_and_the_summary_its_fields() {
     let curve = summary["curve"].as_array().expect("a curve");
     assert_eq!(*curve, epochs(&directory), "the curve is what was recorded");
     assert_eq!(curve.len(), 2, "a point for each epoch");
+    // The bound of the first training images has a name of its own.
+    assert!(curve[1]["train_part_nelbo"].is_f64(), "{summary}");
+    assert!(curve[1]["train_nelbo"].is_null(), "{summary}");
     let bound = summary["test_bound_100"].as_f64().expect("a number");
     let nelbo = summary["test_nelbo"].as_f64().expect("a number");
     assert!(

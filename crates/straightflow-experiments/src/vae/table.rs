@@ -333,7 +333,7 @@ fn mean_curve(runs: &[&Summary]) -> Vec<Epoch> {
         let variances = runs.iter().map(|s| s.curve[i].gradient_variance);
         Epoch {
             objective: each(|e| e.objective),
-            train_nelbo: each(|e| e.train_nelbo),
+            train_part_nelbo: each(|e| e.train_part_nelbo),
             valid_nelbo: each(|e| e.valid_nelbo),
             test_nelbo: each(|e| e.test_nelbo),
             gradient_variance: mean_of_all(variances),
