@@ -11,8 +11,9 @@ use straightflow_experiments::vae::{
     Architecture, Latent, Protocol, Settings, Source, Trainer, default_estimators,
 };
 
-use crate::ui::{Progress, cpu};
-use crate::vae::{ArchitectureName, LatentName};
+use crate::progress::Progress;
+use crate::settings::{ARCHITECTURES, LATENTS, count, word};
+use crate::ui::cpu;
 
 pub const EXAMPLES: &str = "Examples:
   straightflow bench                                              every estimator of the table
@@ -22,24 +23,29 @@ sitting.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The networks, separated by blanks [default: all three].
-    #[arg(long, value_enum, num_args = 1..)]
-    arch: Vec<ArchitectureName>,
-    /// Estimators, as `id` or `id:key=value,key=value`, separated by blanks [default: those of the
+    /// The networks, space-separated [default: all three].
+    #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
+    arch: Vec<Architecture>,
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: those of the
     /// table].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// The latent variables.
-    #[arg(long, value_enum, default_value = "bernoulli")]
-    latent: LatentName,
+    #[arg(
+        long,
+        value_name = "LATENT",
+        default_value = "bernoulli",
+        value_parser = word::<Latent>(LATENTS)
+    )]
+    latent: Latent,
     /// The images of a step.
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = count::<usize>)]
     batch: usize,
     /// Steps of a repetition.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
     /// Steps before the first repetition.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = count::<u64>)]
     warmup: u64,
     /// Repetitions.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
@@ -75,10 +81,10 @@ struct Table {
 }
 
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
-    let latent: Latent = arguments.latent.into();
+    let latent = arguments.latent;
     let archs: Vec<Architecture> = match arguments.arch.as_slice() {
         [] => Architecture::ALL.to_vec(),
-        some => some.iter().map(|arch| (*arch).into()).collect(),
+        some => some.to_vec(),
     };
     let estimators = match arguments.estimators.as_slice() {
         [] => default_estimators(latent, true),
@@ -98,6 +104,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
                 ..Settings::new(*arch, estimator.clone())
             };
             rows.push(pool.install(|| measure(arguments, settings, &data))?);
+            progress.finish_part();
         }
     }
     progress.set(1.0);

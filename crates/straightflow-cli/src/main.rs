@@ -4,18 +4,22 @@ mod bench;
 mod lab;
 mod list;
 mod poisson;
+mod progress;
 mod record;
 mod report;
 mod reproduce;
+mod settings;
 mod table2;
 mod toy;
 mod ui;
 mod vae;
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::ui::Printed;
@@ -79,7 +83,7 @@ enum Command {
 
 fn main() -> ExitCode {
     // clap itself exits with 2 for bad arguments and with 0 for help.
-    let cli = Cli::parse();
+    let cli = parse(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
@@ -113,7 +117,37 @@ fn dispatch(command: Command, words: &[String], mut out: &mut dyn Write) -> anyh
 
 /// Runs a command line in this process.
 fn execute(words: &[String], out: &mut dyn Write) -> anyhow::Result<()> {
-    dispatch(Cli::try_parse_from(words)?.command, words, out)
+    dispatch(parse(words)?.command, words, out)
+}
+
+fn parse<T: Into<OsString> + Clone>(
+    words: impl IntoIterator<Item = T>,
+) -> Result<Cli, clap::Error> {
+    // Otherwise `--epochs -1` were two options, and the message one about the second.
+    let with_negative_numbers = |option: Arg| match option.get_action().takes_values() {
+        true => option.allow_negative_numbers(true),
+        false => option,
+    };
+    let command = Cli::command().mut_subcommands(|command| command.mut_args(with_negative_numbers));
+    let matches = command.clone().try_get_matches_from(words);
+    Cli::from_arg_matches(&matches.map_err(|error| with_hint(error, &command))?)
+}
+
+/// clap has no hint for short words with swapped letters, such as `vea`.
+fn with_hint(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let known = command.get_subcommands().map(clap::Command::get_name);
+    let distance = |name: &&str| strsim::osa_distance(name, word);
+    let near = known
+        .min_by_key(distance)
+        .filter(|name| distance(name) <= 2);
+    if let Some(name) = near.map(str::to_owned) {
+        let names = ContextValue::Strings(vec![name]);
+        error.insert(ContextKind::SuggestedSubcommand, names);
+    }
+    error
 }
 
 fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<()> {

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use straightflow_experiments::poisson::{
     Cell, Config, FLOOR, GameObjective, Parametrisation, Settings, Summary, SummaryRow, Watcher,
     run as play,
 };
 use straightflow_report::Run;
 
-use crate::record::read_toml;
-use crate::ui::{Progress, Timing, bad_input, cores, where_recorded};
+use crate::progress::Progress;
+use crate::settings::{OBJECTIVES, PARAMETRISATIONS, count, read_config, word};
+use crate::ui::{Timing, bad_input, cores, where_recorded};
 
 pub const EXAMPLES: &str = "Examples:
   straightflow poisson                                 the table, nothing is written
@@ -23,68 +24,56 @@ pub const EXAMPLES: &str = "Examples:
                                                        after an interruption
   straightflow poisson --estimators pwgf matched:muprop --seeds 5
   straightflow poisson --objective literal --seeds 5   the paper's formula as it is printed
-  straightflow poisson --config runs/poisson/config.toml --out runs/again";
+  straightflow poisson --config runs/poisson/config.toml --seed 2 --out runs/again";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The rate of the data.
-    #[arg(
-        long,
-        value_name = "RATE",
-        default_value_t = 5.0,
-        allow_negative_numbers = true
-    )]
-    rate: f64,
-    /// The generator's first rate.
-    #[arg(
-        long,
-        value_name = "RATE",
-        default_value_t = 1.0,
-        allow_negative_numbers = true
-    )]
-    init: f64,
-    /// The generator's parameter.
-    #[arg(long, value_enum, default_value = "direct")]
-    parametrisation: ParametrisationName,
-    /// What the discriminator minimises.
-    #[arg(long, value_enum, default_value = "log-loss")]
-    objective: ObjectiveName,
-    /// Estimators, as `id` or `id:key=value,key=value`, separated by blanks; after `matched:` the
-    /// learning rate is multiplied by the gain of the paper's pWGF [default: the paper's four and
-    /// the control rows].
+    /// The rate of the data [default: 5].
+    #[arg(long, value_name = "RATE")]
+    rate: Option<f64>,
+    /// The generator's first rate [default: 1].
+    #[arg(long, value_name = "RATE")]
+    init: Option<f64>,
+    /// The generator's parameter [default: direct].
+    #[arg(long, value_name = "PARAMETER", value_parser = word::<Parametrisation>(PARAMETRISATIONS))]
+    parametrisation: Option<Parametrisation>,
+    /// What the discriminator minimises [default: log-loss].
+    #[arg(long, value_name = "OBJECTIVE", value_parser = word::<GameObjective>(OBJECTIVES))]
+    objective: Option<GameObjective>,
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; after `matched:` the learning
+    /// rate is multiplied by the gain of the paper's pWGF [default: the paper's four and the control
+    /// rows].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<String>,
-    /// The common learning rate of the generators, which take plain gradient steps.
-    #[arg(
-        long,
-        value_name = "LR",
-        default_value_t = 2.5,
-        allow_negative_numbers = true
-    )]
-    learning_rate: f64,
-    /// The samples of each batch.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    samples: usize,
-    /// A fixed data set of this size for each seed; 0 for fresh data in each iteration.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    data: usize,
-    /// Epochs of ten iterations.
-    #[arg(long, value_name = "N", default_value_t = 120)]
-    epochs: usize,
+    /// The common learning rate of the generators, which take plain gradient steps [default: 2.5].
+    #[arg(long, value_name = "LR")]
+    learning_rate: Option<f64>,
+    /// The samples of each batch [default: 200].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    samples: Option<usize>,
+    /// A fixed data set of this size for each seed; 0 for fresh data in each iteration [default: 0].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    data: Option<usize>,
+    /// Epochs [default: 120].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    epochs: Option<usize>,
+    /// The iterations of an epoch [default: 10].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    iterations: Option<usize>,
     /// The epochs at the end over which statistics are taken [default: 20, at most half of all].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     tail: Option<usize>,
-    /// Games for each estimator.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    seeds: usize,
-    /// The seed of all randomness.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
-    /// Repeat the run of a config.toml.
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "rate", "init", "parametrisation", "objective", "estimators", "learning_rate", "samples",
-        "data", "epochs", "tail", "seeds", "seed",
-    ])]
+    /// Games for each estimator [default: 20].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    seeds: Option<usize>,
+    /// The seed of all randomness [default: 1].
+    #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
+    seed: Option<u64>,
+    /// Games that are played together; their samples depend on it [default: 10].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    block: Option<usize>,
+    /// The settings of a config.toml, where none are given.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// A directory for the record of the run; an interrupted run is continued.
     #[arg(long, value_name = "DIR")]
@@ -97,61 +86,47 @@ pub struct Arguments {
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum ParametrisationName {
-    /// The parameter is the rate.
-    Direct,
-    /// The parameter is the logarithm of the rate.
-    LogRate,
-    /// The rate is ln(1 + exp(parameter)).
-    Softplus,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum ObjectiveName {
-    /// -E_data log w - E_generator log(1 - w).
-    LogLoss,
-    /// E_generator w - E_data w, the paper's formula as it is printed.
-    Literal,
-}
-
 impl Arguments {
     fn config(&self) -> anyhow::Result<Config> {
-        if let Some(path) = &self.config {
-            return read_config(path).map_err(bad_input);
+        let recorded = self.config.as_deref().map(recorded).transpose()?;
+        let from = recorded
+            .as_ref()
+            .map_or_else(Settings::default, Config::settings);
+        let settings = self.changed(from.clone());
+        match recorded.filter(|_| settings == from) {
+            // Word for word, also what no setting leads to.
+            Some(config) => Ok(config),
+            None => Ok(settings.config()?),
         }
-        let defaults = Settings::default();
-        let settings = Settings {
-            rate: self.rate,
-            init: self.init,
-            parametrisation: match self.parametrisation {
-                ParametrisationName::Direct => Parametrisation::Direct,
-                ParametrisationName::LogRate => Parametrisation::LogRate,
-                ParametrisationName::Softplus => Parametrisation::Softplus,
-            },
-            objective: match self.objective {
-                ObjectiveName::LogLoss => GameObjective::LogLoss,
-                ObjectiveName::Literal => GameObjective::Literal,
-            },
+    }
+
+    fn changed(&self, from: Settings) -> Settings {
+        Settings {
+            rate: self.rate.unwrap_or(from.rate),
+            init: self.init.unwrap_or(from.init),
+            parametrisation: self.parametrisation.unwrap_or(from.parametrisation),
+            objective: self.objective.unwrap_or(from.objective),
             estimators: match self.estimators.is_empty() {
-                true => defaults.estimators,
+                true => from.estimators,
                 false => self.estimators.clone(),
             },
-            learning_rate: self.learning_rate,
-            samples: self.samples,
-            data: self.data,
-            epochs: self.epochs,
-            tail: self.tail,
-            seeds: self.seeds,
-            seed: self.seed,
-        };
-        Ok(settings.config()?)
+            learning_rate: self.learning_rate.unwrap_or(from.learning_rate),
+            samples: self.samples.unwrap_or(from.samples),
+            data: self.data.unwrap_or(from.data),
+            epochs: self.epochs.unwrap_or(from.epochs),
+            iterations: self.iterations.unwrap_or(from.iterations),
+            tail: self.tail.or(from.tail),
+            seeds: self.seeds.unwrap_or(from.seeds),
+            seed: self.seed.unwrap_or(from.seed),
+            block: self.block.unwrap_or(from.block),
+        }
     }
 }
 
-fn read_config(path: &Path) -> anyhow::Result<Config> {
-    let config: Config = read_toml(path, "poisson")?;
-    config.check().with_context(|| path.display().to_string())?;
+fn recorded(path: &Path) -> anyhow::Result<Config> {
+    let config: Config = read_config(path, Config::EXPERIMENT)?;
+    let checked = config.check().with_context(|| path.display().to_string());
+    checked.map_err(bad_input)?;
     Ok(config)
 }
 
@@ -223,6 +198,7 @@ impl Watcher for Screen<'_> {
 
     fn complete(&mut self, cell: &Cell) -> anyhow::Result<()> {
         self.played += 1;
+        self.progress.finish_part();
         if let Some(record) = &mut self.record {
             record.append(cell)?;
         }

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use straightflow_report::{RecordError, Run};
 
-use crate::ui::{Progress, Timing, bad_input, cores};
+use crate::progress::Progress;
+use crate::ui::{Timing, bad_input, cores};
 
 /// A configuration as it is recorded: with the experiment and the version before it.
 #[derive(Serialize)]
@@ -17,49 +17,6 @@ struct Recorded<'a, C> {
     version: &'static str,
     #[serde(flatten)]
     config: &'a C,
-}
-
-/// The same, as it is read.
-#[derive(Deserialize)]
-struct Repeated<C> {
-    experiment: String,
-    version: String,
-    #[serde(flatten)]
-    config: C,
-}
-
-/// A configuration of an experiment as its file has it.
-pub fn read_toml<C: DeserializeOwned>(path: &Path, experiment: &str) -> anyhow::Result<C> {
-    let read = || -> anyhow::Result<C> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("{} cannot be read", path.display()))?;
-        toml::from_str(&text)
-            .map_err(|error| anyhow::anyhow!(error.message().to_owned()))
-            .with_context(|| format!("{} is no configuration of `{experiment}`", path.display()))
-    };
-    read().map_err(bad_input)
-}
-
-/// The configuration of a recorded run of an experiment, to repeat it.
-pub fn read_config<C: DeserializeOwned>(path: &Path, experiment: &str) -> anyhow::Result<C> {
-    let repeated: Repeated<C> = read_toml(path, experiment)?;
-    let read = || -> anyhow::Result<C> {
-        ensure!(
-            repeated.experiment == experiment,
-            "{} is a configuration of `{}`, not of `{experiment}`",
-            path.display(),
-            repeated.experiment
-        );
-        let version = env!("CARGO_PKG_VERSION");
-        ensure!(
-            repeated.version == version,
-            "{} was recorded by version {}, which this version {version} does not repeat",
-            path.display(),
-            repeated.version
-        );
-        Ok(repeated.config)
-    };
-    read().map_err(bad_input)
 }
 
 /// A run in a directory, or one that is not recorded.
@@ -113,6 +70,7 @@ impl Record {
                 run.append(&result).map_err(sort)?;
             }
             self.worked += 1;
+            progress.finish_part();
             results.push(result);
         }
         progress.set(1.0);

@@ -1,116 +1,32 @@
 //! `straightflow table2`: the grid of architectures, estimators and seeds behind the paper's Table 2.
 
+mod arguments;
 mod plots;
 
 use std::collections::HashSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use clap::Args;
 use serde::{Deserialize, Serialize};
-use straightflow::estimator::Spec;
 use straightflow_experiments::vae::{
-    Architecture, Config, Latent, Protocol, Source, Summary, TableCell, TableConfig, TableRow,
-    TableSummary,
+    Config, Source, Summary, TableCell, TableConfig, TableRow, TableSummary,
 };
 use straightflow_report::Run;
-use straightflow_report::record::{SUMMARY, TIMING};
+use straightflow_report::record::{CONFIG, SUMMARY, TIMING};
 
-use crate::record::read_toml;
-use crate::ui::{Progress, Timing, cores, where_recorded};
-use crate::vae::{ArchitectureName, Event, LatentName, ProtocolName, RECONSTRUCTIONS, record};
+pub use arguments::{Arguments, EXAMPLES};
 
-pub const EXAMPLES: &str = "Examples:
-  straightflow table2 --epochs 10 --out runs/table2        the paper's estimators on all architectures
-  straightflow table2 --arch linear --estimators arm disarm --seeds 3 --epochs 100 --out runs/arm
-  straightflow table2 --beyond --epochs 10 --out runs/beyond
-  straightflow table2 --latent poisson --arch nonlinear --epochs 10 --out runs/counts
-An interrupted table goes on when it is run again.";
+use crate::progress::Progress;
+use crate::settings::read_config;
+use crate::ui::{Timing, cores, where_recorded};
+use crate::vae::{Event, RECONSTRUCTIONS, check_length, go_on, record};
 
 /// The directory with the runs.
 const CELLS: &str = "cells";
-
-#[derive(Args)]
-pub struct Arguments {
-    /// The networks, separated by blanks [default: all three].
-    #[arg(long, value_enum, num_args = 1..)]
-    arch: Vec<ArchitectureName>,
-    /// Estimators, as `id` or `id:key=value,key=value`, separated by blanks [default: the paper's; for
-    /// other latent variables, those that take them].
-    #[arg(long, value_name = "SPEC", num_args = 1..)]
-    estimators: Vec<Spec>,
-    /// Estimators that the paper does not have as well.
-    #[arg(long, conflicts_with = "estimators")]
-    beyond: bool,
-    /// Which images, and the settings that come with them.
-    #[arg(long, value_enum, default_value = "threshold")]
-    protocol: ProtocolName,
-    /// The latent variables.
-    #[arg(long, value_enum, default_value = "bernoulli")]
-    latent: LatentName,
-    /// Runs for each architecture and estimator, with the seeds from 1 on.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seeds: u64,
-    /// Passes over the training images [default: the protocol's].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    epochs: Option<u64>,
-    /// The largest number of images of each split, for a quick look [default: all].
-    #[arg(long, value_name = "N")]
-    images: Option<usize>,
-    /// The draws of the bounds at the end.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    bound_samples: usize,
-    /// A directory with IDX or .amat files [default: MNIST as it comes with the program].
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Repeat the table of a config.toml.
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "arch", "estimators", "beyond", "protocol", "latent", "seeds", "epochs", "images",
-        "bound_samples",
-    ])]
-    config: Option<PathBuf>,
-    /// A directory for the table and its runs; an interrupted table is continued.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// Runs at once, on one core each; the results do not depend on it [default: all cores].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
-    /// Print the summary as JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-impl Arguments {
-    /// What is to be run, and on which images.
-    fn config(&self) -> anyhow::Result<(TableConfig, Source)> {
-        if let Some(path) = &self.config {
-            let config: TableConfig = read_toml(path, "table2")?;
-            let data = config.protocol.load(self.data.as_deref())?;
-            return Ok((config, data));
-        }
-        let (protocol, latent): (Protocol, Latent) = (self.protocol.into(), self.latent.into());
-        let data = protocol.load(self.data.as_deref())?;
-        let mut config = TableConfig::new(protocol, &data, latent, self.beyond);
-        if !self.arch.is_empty() {
-            config.archs = self.arch.iter().map(|a| Architecture::from(*a)).collect();
-        }
-        if !self.estimators.is_empty() {
-            config.estimators = self.estimators.clone();
-        }
-        let config = TableConfig {
-            seeds: self.seeds,
-            epochs: self.epochs.unwrap_or(0),
-            images: self.images.unwrap_or(0),
-            bound_samples: self.bound_samples,
-            ..config
-        };
-        Ok((config, data))
-    }
-}
 
 /// The record of a cell.
 #[derive(Serialize, Deserialize)]
@@ -125,7 +41,10 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
     let (config, data) = arguments.config()?;
     let cells = config.cells(&data)?;
     let jobs = arguments.jobs.map_or_else(cores, usize::from);
-    let mut table = Run::open(&arguments.out, &config)?;
+    let mut table = match arguments.resume {
+        true => go_on_with(&arguments.out, &config, &cells)?,
+        false => Run::open(&arguments.out, &config)?,
+    };
     let lines = table.metrics::<Line>()?;
     let known: HashSet<String> = lines.into_iter().map(|line| line.cell).collect();
 
@@ -188,6 +107,30 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
     }
 }
 
+/// Opens the table of a directory, also one that differs in the number of epochs: it takes the new one,
+/// unless a run has begun more.
+fn go_on_with(path: &Path, config: &TableConfig, cells: &[TableCell]) -> anyhow::Result<Run> {
+    let recorded: TableConfig = read_config(&path.join(CONFIG), "table2")?;
+    let epochs = config.epochs;
+    let same = *config
+        == TableConfig {
+            epochs,
+            ..recorded.clone()
+        };
+    if !same || recorded.epochs == epochs {
+        return Ok(Run::open(path, config)?);
+    }
+    let mut table = Run::open(path, &recorded)?;
+    for cell in cells {
+        let run = path.join(CELLS).join(&cell.name);
+        check_length(&run, &cell.config).with_context(|| cell.name.clone())?;
+    }
+    // The records are of shorter runs; the runs themselves go on.
+    table.forget_records()?;
+    table.reconfigure(config)?;
+    Ok(table)
+}
+
 /// Puts the reconstructions of a run beside the table.
 fn show(table: &Run, run: &Path, name: &str) -> anyhow::Result<()> {
     let path = run.join(RECONSTRUCTIONS);
@@ -219,6 +162,9 @@ fn play(
     let cancelled = AtomicBool::new(false);
     let mut progress = Progress::new("table2");
     let mut shares = vec![0.0; cells.len()];
+    // What was done of each cell before; unknown until it is looked at.
+    let mut before: Vec<Option<f64>> = vec![None; cells.len()];
+    let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
     let mut results: Vec<Option<anyhow::Result<Summary>>> = Vec::new();
     results.resize_with(cells.len(), || None);
     std::thread::scope(|scope| {
@@ -230,9 +176,10 @@ fn play(
                     let directory = place.join(&cells[cell].name);
                     let config = &cells[cell].config;
                     let mut watch = |event: Event| report(event, cell, &sender, cancelled);
-                    let result = match Run::open(&directory, config) {
+                    // A table that was made longer has cells that are not so long yet.
+                    let result = match go_on(&directory, config) {
                         Ok(run) => record(run, config, data, command, &mut watch),
-                        Err(error) => Err(error.into()),
+                        Err(error) => Err(error),
                     };
                     // After an error nobody listens any more.
                     if sender.send(Message::Done(cell, result)).is_err() {
@@ -245,9 +192,16 @@ fn play(
         let listen = || -> anyhow::Result<()> {
             for message in receiver {
                 match message {
-                    Message::Share(cell, share) => shares[cell] = share,
+                    Message::Share(cell, share) => {
+                        before[cell].get_or_insert(share);
+                        shares[cell] = share;
+                    }
                     Message::Done(cell, result) => {
                         shares[cell] = 1.0;
+                        // One that was complete is only read, and no share of it was told.
+                        if *before[cell].get_or_insert(1.0) < 1.0 {
+                            progress.finish_part();
+                        }
                         match &result {
                             Ok(summary) => {
                                 complete(&cells[cell], summary)?;
@@ -261,7 +215,9 @@ fn play(
                         results[cell] = Some(result);
                     }
                 }
-                progress.set(shares.iter().sum::<f64>() / shares.len() as f64);
+                let earlier: Vec<f64> = before.iter().map(|share| share.unwrap_or(0.0)).collect();
+                progress.set_before(mean(&earlier));
+                progress.set(mean(&shares));
             }
             Ok(())
         };

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use straightflow::estimator::Spec;
-use straightflow_experiments::toy::{Row, Subject, Summary, Toy, ToyConfig};
+use straightflow_experiments::toy::{Row, Subject, Summary, Toy, ToyConfig, VarianceConfig};
 use straightflow_report::plot::{Curves, Line};
 
-use crate::record::{Record, read_config};
+use crate::record::Record;
+use crate::settings::{count, read_config};
 use crate::ui::bad_input;
 
 pub const EXAMPLES: &str = "Examples:
@@ -18,34 +19,43 @@ pub const EXAMPLES: &str = "Examples:
                                                 interruption
   straightflow toy --estimators arm disarm reinforce:baseline=loo,samples=2 --seeds 5
   straightflow toy --p0 0.45 --steps 1000 --json > toy.json
-  straightflow toy --config runs/toy/config.toml --out runs/again";
+  straightflow toy --config runs/toy/config.toml --seed 2 --out runs/again";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Estimators, as `id` or `id:key=value,key=value`, separated by blanks [default: all, and
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all, and
     /// reinforce with each baseline].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
-    /// Runs for each estimator and p0.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    seeds: usize,
+    /// Runs for each estimator and p0 [default: 20].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    seeds: Option<usize>,
     /// Steps of each run [default: 4000; relax 10000].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     steps: Option<usize>,
-    /// Of Adam on the logit.
-    #[arg(
-        long,
-        value_name = "RATE",
-        default_value_t = 0.01,
-        allow_negative_numbers = true
-    )]
-    learning_rate: f64,
-    /// The values of p0, separated by blanks.
-    #[arg(long, value_name = "P", num_args = 1.., default_values_t = [0.49, 0.499, 0.501, 0.51],
-          allow_negative_numbers = true)]
+    /// Of Adam on the logit [default: 0.01].
+    #[arg(long, value_name = "RATE")]
+    learning_rate: Option<f64>,
+    /// Of Adam on what an estimator learns [default: 0.01].
+    #[arg(long, value_name = "RATE")]
+    state_learning_rate: Option<f64>,
+    /// The values of p0, space-separated [default: 0.49 0.499 0.501 0.51].
+    #[arg(long, value_name = "P", num_args = 1..)]
     p0: Vec<f64>,
-    /// Repeat the run of a config.toml.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["estimators", "seeds", "steps", "learning_rate", "p0"])]
+    /// p0 of the cost whose gradient's variance is measured [default: 0.499].
+    #[arg(long, value_name = "P")]
+    variance_p0: Option<f64>,
+    /// Steps for which learned state is trained before the variance is measured [default: 4000].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    variance_steps: Option<usize>,
+    /// Independent estimates behind the variance [default: 100000].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    variance_replicates: Option<usize>,
+    /// The seed of all randomness [default: 1].
+    #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
+    seed: Option<u64>,
+    /// The settings of a config.toml, where none are given.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// A directory for the record of the run; an interrupted run is continued.
     #[arg(long, value_name = "DIR")]
@@ -57,11 +67,11 @@ pub struct Arguments {
 
 impl Arguments {
     fn config(&self) -> anyhow::Result<ToyConfig> {
-        if let Some(path) = &self.config {
-            return read_config(path, "toy");
-        }
-        let defaults = ToyConfig::default();
-        let mut estimators = defaults.estimators;
+        let from = match &self.config {
+            Some(path) => read_config(path, "toy")?,
+            None => ToyConfig::default(),
+        };
+        let mut estimators = from.estimators;
         if !self.estimators.is_empty() {
             let specs = self.estimators.iter().cloned();
             estimators = specs.map(Subject::with_default_steps).collect();
@@ -69,12 +79,22 @@ impl Arguments {
         for subject in &mut estimators {
             subject.steps = self.steps.unwrap_or(subject.steps);
         }
+        let variance = from.variance;
         Ok(ToyConfig {
-            seeds: self.seeds,
-            p0: self.p0.clone(),
-            learning_rate: self.learning_rate,
+            seed: self.seed.unwrap_or(from.seed),
+            seeds: self.seeds.unwrap_or(from.seeds),
+            p0: match self.p0.is_empty() {
+                true => from.p0,
+                false => self.p0.clone(),
+            },
+            learning_rate: self.learning_rate.unwrap_or(from.learning_rate),
+            state_learning_rate: self.state_learning_rate.unwrap_or(from.state_learning_rate),
+            variance: VarianceConfig {
+                p0: self.variance_p0.unwrap_or(variance.p0),
+                steps: self.variance_steps.unwrap_or(variance.steps),
+                replicates: self.variance_replicates.unwrap_or(variance.replicates),
+            },
             estimators,
-            ..defaults
         })
     }
 }

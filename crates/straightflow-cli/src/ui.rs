@@ -1,11 +1,10 @@
-//! What all commands share: exit codes, progress, and what a run notes about its machine.
+//! What all commands share: exit codes, and what a run notes about its machine.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use straightflow_experiments::poisson::GameError;
 use straightflow_experiments::vae::VaeError;
@@ -66,80 +65,6 @@ fn unprinted(error: io::Error) -> io::Error {
         // The loop around `write` tries these again.
         io::ErrorKind::Interrupted => error,
         kind => io::Error::new(kind, format!("the output cannot be written: {error}")),
-    }
-}
-
-/// Progress on stderr: a bar with the time that is left on a terminal, a line for each tenth
-/// elsewhere.
-pub struct Progress {
-    label: &'static str,
-    bar: ProgressBar,
-    terminal: bool,
-    start: Instant,
-    /// The share with which this process began, and the tenth that was printed last.
-    from: Option<f64>,
-    tenth: u32,
-}
-
-const STEPS: u64 = 1000;
-
-impl Progress {
-    /// Progress of what `label` says.
-    pub fn new(label: &'static str) -> Self {
-        let terminal = io::stderr().is_terminal();
-        let bar = if terminal {
-            // No colours, so there are none to switch off.
-            let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent:>3} %, {eta} left");
-            let bar = ProgressBar::new(STEPS);
-            bar.set_style(style.expect("a valid template").progress_chars("=> "));
-            bar.set_message(label);
-            bar.enable_steady_tick(Duration::from_millis(500));
-            bar
-        } else {
-            ProgressBar::hidden()
-        };
-        Self {
-            label,
-            bar,
-            terminal,
-            start: Instant::now(),
-            from: None,
-            tenth: 0,
-        }
-    }
-
-    /// The share that is done, from 0 to 1.
-    pub fn set(&mut self, share: f64) {
-        let from = *self.from.get_or_insert_with(|| {
-            // What was done before does not count for the speed.
-            self.bar.reset_eta();
-            self.tenth = (share * 10.0) as u32;
-            share
-        });
-        self.bar.set_position((share * STEPS as f64) as u64);
-        let tenth = (share * 10.0) as u32;
-        if self.terminal || tenth <= self.tenth {
-            return;
-        }
-        self.tenth = tenth;
-        let spent = self.start.elapsed().as_secs_f64();
-        let left = spent * (1.0 - share) / (share - from).max(f64::EPSILON);
-        say(format_args!(
-            "{}: {} %, {left:.0} s left",
-            self.label,
-            10 * tenth
-        ));
-    }
-
-    /// A line beside the progress.
-    pub fn note(&self, text: &str) {
-        let label = self.label;
-        self.bar.suspend(|| say(format_args!("{label}: {text}")));
-    }
-
-    /// Removes the bar.
-    pub fn finish(self) {
-        self.bar.finish_and_clear();
     }
 }
 

@@ -14,12 +14,13 @@ use straightflow_experiments::vae::{
 };
 use straightflow_report::Run;
 use straightflow_report::picture::{Picture, PictureError};
-use straightflow_report::record::{CONFIG, SUMMARY, TIMING};
+use straightflow_report::record::{CONFIG, METRICS, SUMMARY, TIMING};
 
-pub use arguments::{ArchitectureName, Arguments, EXAMPLES, LatentName, ProtocolName};
+pub use arguments::{Arguments, EXAMPLES};
 
-use crate::record::read_toml;
-use crate::ui::{Progress, Timing, bad_input, where_recorded};
+use crate::progress::Progress;
+use crate::settings::read_config;
+use crate::ui::{Timing, bad_input, where_recorded};
 
 /// The name of the file with the last checkpoint.
 const CHECKPOINT: &str = "checkpoint.bin";
@@ -35,7 +36,10 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
     let directory = arguments.out();
     let mut watch = |event: Event| {
         match event {
-            Event::Epoch(epoch) => progress.note(&epoch_line(epoch, config.epochs)),
+            Event::Epoch(epoch) => {
+                progress.finish_part();
+                progress.note(&epoch_line(epoch, config.epochs));
+            }
             Event::Share(share) => progress.set(share),
         }
         Ok(())
@@ -78,7 +82,7 @@ pub type Watch<'a> = dyn FnMut(Event) -> anyhow::Result<()> + Send + 'a;
 pub fn go_on(path: &Path, config: &Config) -> anyhow::Result<Run> {
     let file = path.join(CONFIG);
     let recorded = match file.exists() {
-        true => Some(read_toml::<Config>(&file, "vae")?),
+        true => Some(read_config::<Config>(&file, "vae")?),
         false => None,
     };
     let changed = recorded.filter(|old| old != config && old.may_become(config));
@@ -86,21 +90,27 @@ pub fn go_on(path: &Path, config: &Config) -> anyhow::Result<Run> {
         return Ok(Run::open(path, config)?);
     };
     let run = Run::open(path, &old)?;
-    let begun = epochs_begun(&run)?;
-    if begun > config.epochs {
-        let asked = config.epochs;
-        return Err(VaeError::FewerEpochs { begun, asked }.into());
-    }
+    check_length(path, config)?;
     run.reconfigure(config)?;
     Ok(run)
 }
 
+/// Refuses a number of epochs that is smaller than what the run of a directory has begun.
+pub fn check_length(path: &Path, config: &Config) -> anyhow::Result<()> {
+    let (begun, asked) = (epochs_begun(path)?, config.epochs);
+    match begun > asked {
+        true => Err(VaeError::FewerEpochs { begun, asked }.into()),
+        false => Ok(()),
+    }
+}
+
 /// The epochs of which there is a trace in the directory of a run.
-fn epochs_begun(run: &Run) -> anyhow::Result<u64> {
-    let recorded = run.metrics::<Epoch>()?.len() as u64;
-    let trained = match read_if_there(&run.path().join(CHECKPOINT))? {
+fn epochs_begun(path: &Path) -> anyhow::Result<u64> {
+    let records = read_if_there(&path.join(METRICS))?.unwrap_or_default();
+    let recorded = records.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let trained = match read_if_there(&path.join(CHECKPOINT))? {
         Some(bytes) => {
-            vae::epochs_begun(&bytes).map_err(|error| in_directory(error.into(), run.path()))?
+            vae::epochs_begun(&bytes).map_err(|error| in_directory(error.into(), path))?
         }
         None => 0,
     };
@@ -225,8 +235,8 @@ impl Watcher for Screen<'_, '_> {
 
 fn epoch_line(epoch: &Epoch, epochs: u64) -> String {
     format!(
-        "epoch {} of {epochs}, negative ELBO: train {:.2}, validation {:.2}, test {:.2}",
-        epoch.epoch, epoch.train_nelbo, epoch.valid_nelbo, epoch.test_nelbo
+        "epoch {} of {epochs}, negative ELBO: first training images {:.2}, validation {:.2}, test {:.2}",
+        epoch.epoch, epoch.train_part_nelbo, epoch.valid_nelbo, epoch.test_nelbo
     )
 }
 
@@ -268,7 +278,7 @@ fn print(config: &Config, summary: &Summary, out: &mut impl Write) -> std::io::R
         row.seed
     )?;
     let lines = [
-        ("negative ELBO, training images", summary.train_nelbo),
+        ("negative ELBO, all training images", summary.train_nelbo),
         ("negative ELBO, validation images", summary.valid_nelbo),
         ("negative ELBO, test images", summary.test_nelbo),
     ];

@@ -51,6 +51,15 @@ fn the_table_names_every_estimator() {
 fn bad_input_exits_with_two_and_says_what_was_meant() {
     for (arguments, hint) in [
         (&["lst"][..], "'list'"),
+        (&["vea"], "'vae'"),
+        (&["tabel2"], "'table2'"),
+        (&["toy", "--seeds", "-3"], "for '--seeds <N>'"),
+        (&["poisson", "--epochs", "-1"], "for '--epochs <N>'"),
+        (&["lab", "--replicates", "1.5"], "a whole number is wanted"),
+        (
+            &["lab", "--replicates", "18446744073709551616"],
+            "too large",
+        ),
         (&["list", "--jsn"], "'--json'"),
         (&["list", "--json", "--markdown"], "cannot be used with"),
         (&[], "Usage"),

@@ -245,7 +245,7 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
         (
             "a.toml",
             toml.replace("\"poisson\"", "\"toy\""),
-            "the experiment `toy`",
+            "it is one of `toy`",
         ),
         (
             "b.toml",

@@ -102,6 +102,68 @@ fn summaries_have_the_same_bytes_on_any_number_of_threads_and_after_an_interrupt
     }
 }
 
+/// A file may be changed by what is given, and one with the spelling of before is the same.
+#[test]
+fn configurations_may_be_changed_and_old_ones_open() {
+    for arguments in [TOY, LAB] {
+        let parent = tempfile::tempdir().expect("a directory");
+        let [first, second] = ["first", "second"].map(|name| parent.path().join(name));
+        let output = run(&with_out(arguments, &first), "2");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let path = first.join("config.toml");
+        let config = fs::read_to_string(&path).expect("a configuration");
+        assert!(!config.contains('_'), "{config}");
+
+        let old = ["state-learning-rate", "learning-rate", "budget-replicates"];
+        let before = old.iter().fold(config.clone(), |config, key| {
+            config.replace(key, &key.replace('-', "_"))
+        });
+        assert_ne!(before, config, "{config}");
+        fs::write(&path, &before).expect("written");
+        let summary = fs::read(first.join("summary.json")).expect("a summary");
+        fs::remove_file(first.join("summary.json")).expect("removed");
+        let output = run(&with_out(arguments, &first), "2");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let again = fs::read(first.join("summary.json")).expect("a summary");
+        assert!(again == summary, "an old run does not go on");
+
+        let path = path.to_str().expect("a plain path");
+        let changed = [arguments[0], "--config", path, "--seed", "7"];
+        let output = run(&with_out(&changed, &second), "2");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let expected = config.replace("\nseed = 1\n", "\nseed = 7\n");
+        let second = fs::read_to_string(second.join("config.toml")).expect("a configuration");
+        assert_eq!(second, expected);
+    }
+}
+
+/// The file of another experiment, and one with a mistake, are told apart.
+#[test]
+fn bad_files_are_refused_with_their_reason() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let (run_of, file) = (parent.path().join("run"), parent.path().join("bad.toml"));
+    let output = run(&with_out(TOY, &run_of), "2");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let config = fs::read_to_string(run_of.join("config.toml")).expect("a configuration");
+    for (changed, hint) in [
+        (
+            config.replace("\"toy\"", "\"vae\""),
+            "is no configuration of `toy`: it is one of `vae`",
+        ),
+        (
+            config.replace("seeds = 2", "seeds = \"two\""),
+            "line 4, `seeds`: invalid type: string \"two\"",
+        ),
+    ] {
+        fs::write(&file, changed).expect("written");
+        let output = run(&["toy", "--config", file.to_str().expect("plain")], "2");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(hint), "{hint}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
 #[test]
 fn the_summary_as_json_has_the_rows() {
     for arguments in [TOY, LAB] {
@@ -154,6 +216,22 @@ fn bad_input_exits_with_two_says_why_and_writes_nothing() {
             "no estimator",
         ),
         (&["lab", "--replicates", "1"], "replicates"),
+        (
+            &["lab", "--replicates", "18446744073709551615"],
+            "the number of replicates must be at most 1000000",
+        ),
+        (
+            &["lab", "--replicates", "100000000000"],
+            "the number of replicates must be at most 1000000",
+        ),
+        (
+            &["lab", "--budget", "18446744073709551615"],
+            "the number of evaluations in a budget must be at most 1000000",
+        ),
+        (
+            &["toy", "--steps", "18446744073709551615"],
+            "the number of steps must be at most 1000000",
+        ),
         (&["lab", "--budget", "0"], "budget"),
     ] {
         let output = run(&with_out(arguments, &out), "2");

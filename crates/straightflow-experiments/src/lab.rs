@@ -46,8 +46,12 @@ pub use problem::{PROBLEMS, Problem};
 pub use recommend::{Recommendation, Standing, recommend, standings};
 pub use subjects::subjects;
 
+/// The largest number of anything that is counted.
+const MOST: usize = 1_000_000;
+
 /// All that is needed to repeat the measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct LabConfig {
     /// The seed of everything random.
     pub seed: u64,
@@ -60,10 +64,13 @@ pub struct LabConfig {
     /// The independent estimates with the least number of draws.
     pub replicates: usize,
     /// The independent estimates within each budget.
+    #[serde(alias = "budget_replicates")]
     pub budget_replicates: usize,
     /// The steps for which learned state is trained before, on 32 estimates each.
+    #[serde(alias = "training_steps")]
     pub training_steps: usize,
     /// Of Adam (epsilon 1e-8) on learned state.
+    #[serde(alias = "state_learning_rate")]
     pub state_learning_rate: f64,
 }
 
@@ -120,6 +127,9 @@ pub enum LabError {
     /// A number that has to be larger.
     #[error("the number of {0} must be at least {1}")]
     TooFew(&'static str, usize),
+    /// A number that has to be smaller: all estimates are in memory at once.
+    #[error("the number of {0} must be at most {1}")]
+    TooMany(&'static str, usize),
 }
 
 /// How an estimator failed on a cell.
@@ -201,6 +211,17 @@ impl Lab {
             return Err(LabError::LearningRate(rate));
         }
         let smallest_budget = config.budgets.iter().copied().min().unwrap_or(1);
+        let largest_budget = config.budgets.iter().copied().max().unwrap_or(1);
+        for (name, got) in [
+            ("evaluations in a budget", largest_budget),
+            ("replicates", config.replicates),
+            ("replicates", config.budget_replicates),
+            ("training steps", config.training_steps),
+        ] {
+            if got > MOST {
+                return Err(LabError::TooMany(name, MOST));
+            }
+        }
         for (name, got, least) in [
             ("problems", config.problems.len(), 1),
             ("budgets", config.budgets.len(), 1),

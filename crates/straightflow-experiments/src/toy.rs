@@ -37,6 +37,8 @@ pub use variance::Variance;
 pub const STEPS: usize = 4_000;
 /// The steps of estimators that have to train a network before their variance falls.
 pub const LONG_STEPS: usize = 10_000;
+/// The largest number of anything that is counted.
+const MOST: usize = 1_000_000;
 /// The estimators that get [`LONG_STEPS`].
 pub const SLOW: &[&str] = &["relax"];
 
@@ -97,6 +99,7 @@ pub struct VarianceConfig {
 
 /// All that is needed to repeat the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ToyConfig {
     /// The seed of everything random.
     pub seed: u64,
@@ -105,8 +108,10 @@ pub struct ToyConfig {
     /// The values of `p0`.
     pub p0: Vec<f64>,
     /// Of Adam (epsilon 1e-8) on the logit.
+    #[serde(alias = "learning_rate")]
     pub learning_rate: f64,
     /// Of Adam (epsilon 1e-8) on what an estimator learns.
+    #[serde(alias = "state_learning_rate")]
     pub state_learning_rate: f64,
     /// The measurement of the variance.
     pub variance: VarianceConfig,
@@ -156,6 +161,9 @@ pub enum ToyError {
     /// A number that has to be positive.
     #[error("the number of {0} must be at least {1}")]
     TooFew(&'static str, usize),
+    /// A number that has to be smaller: all runs and estimates are in memory at once.
+    #[error("the number of {0} must be at most {1}")]
+    TooMany(&'static str, usize),
 }
 
 /// The experiment: a configuration whose every part was looked at.
@@ -213,16 +221,22 @@ impl Toy {
                 return Err(ToyError::LearningRate(rate));
             }
         }
-        let steps = config.estimators.iter().map(|subject| subject.steps).min();
+        let steps = config.estimators.iter().map(|subject| subject.steps);
+        let (fewest, most) = (steps.clone().min(), steps.max());
         for (name, got, least) in [
             ("p0 values", config.p0.len(), 1),
             ("seeds", config.seeds, 1),
             ("estimators", config.estimators.len(), 1),
-            ("steps", steps.unwrap_or(1), 1),
+            ("steps", fewest.unwrap_or(1), 1),
+            ("steps", most.unwrap_or(1), 1),
+            ("steps", config.variance.steps, 0),
             ("replicates", config.variance.replicates, 2),
         ] {
             if got < least {
                 return Err(ToyError::TooFew(name, least));
+            }
+            if got > MOST {
+                return Err(ToyError::TooMany(name, MOST));
             }
         }
         let one_bit = training::bits(1);

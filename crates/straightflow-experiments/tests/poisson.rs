@@ -398,3 +398,12 @@ fn the_numbers_behind_the_pictures() {
     assert!((narrow[5].1 - 1.86).abs() < 0.01, "{}", narrow[5].1);
     assert!((narrow[10].1 + 0.65).abs() < 0.01, "{}", narrow[10].1);
 }
+
+#[test]
+fn a_configuration_is_what_its_settings_lead_to() {
+    for settings in [Settings::default(), small()] {
+        let config = settings.config().expect("valid settings");
+        let again = config.settings().config().expect("valid settings");
+        assert_eq!(again, config);
+    }
+}

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use straightflow::estimator::Spec;
 use straightflow_experiments::vae::{
-    Architecture, Config, Direct, Latent, Protocol, Settings, Source,
+    Architecture, Centring, Config, Direct, Latent, Prior, Protocol, Settings, Source,
 };
 use straightflow_report::record::CONFIG;
 
-use crate::record::read_toml;
+use crate::settings::{
+    ARCHITECTURES, CENTRINGS, DIRECTS, LATENTS, PRIORS, PROTOCOLS, count, read_config, word,
+};
 use crate::ui::command_line;
 
 pub const EXAMPLES: &str = "Examples:
@@ -21,55 +23,78 @@ pub const EXAMPLES: &str = "Examples:
   straightflow vae --out runs/arm --resume --epochs 400    makes the run longer
   straightflow vae --latent poisson --estimator pwgf --epochs 20
   straightflow vae --protocol dynamic --data mnist --estimator disarm --epochs 50
-  straightflow vae --config runs/arm/config.toml --out runs/again";
+  straightflow vae --config runs/arm/config.toml --seed 2 --out runs/arm-2";
 
 #[derive(Args)]
 pub struct Arguments {
     /// The networks [default: linear].
-    #[arg(long, value_enum)]
-    arch: Option<ArchitectureName>,
+    #[arg(long, value_name = "ARCH", value_parser = word::<Architecture>(ARCHITECTURES))]
+    arch: Option<Architecture>,
     /// The estimator, as `id` or `id:key=value,key=value` [default: straight-through].
     #[arg(long, value_name = "SPEC")]
     estimator: Option<Spec>,
     /// Which images, and the settings that come with them [default: threshold].
-    #[arg(long, value_enum)]
-    protocol: Option<ProtocolName>,
+    #[arg(long, value_name = "PROTOCOL", value_parser = word::<Protocol>(PROTOCOLS))]
+    protocol: Option<Protocol>,
     /// The latent variables [default: bernoulli].
-    #[arg(long, value_enum)]
-    latent: Option<LatentName>,
+    #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
+    latent: Option<Latent>,
     /// Passes over the training images [default: the protocol's].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
     epochs: Option<u64>,
     /// The draws of one estimate [default: the estimator's].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     samples: Option<usize>,
     /// Of Adam on all networks [default: the protocol's].
-    #[arg(long, value_name = "LR", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LR")]
     learning_rate: Option<f64>,
+    /// Of Adam on what the estimator learns [default: ten times the other].
+    #[arg(long, value_name = "LR")]
+    state_learning_rate: Option<f64>,
+    /// Of plain steps on a learned prior [default: the protocol's].
+    #[arg(long, value_name = "LR")]
+    prior_learning_rate: Option<f64>,
     /// The images of a step [default: the protocol's].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     batch: Option<usize>,
     /// What becomes of the gradient of log q by the encoder's parameters at fixed samples [default:
     /// dropped where it is zero in expectation, kept elsewhere].
-    #[arg(long, value_enum)]
-    direct: Option<DirectName>,
+    #[arg(long, value_name = "DIRECT", value_parser = word::<Direct>(DIRECTS))]
+    direct: Option<Direct>,
+    /// The law of the topmost latent variables [default: the protocol's].
+    #[arg(long, value_name = "PRIOR", value_parser = word::<Prior>(PRIORS))]
+    prior: Option<Prior>,
+    /// What the encoder sees of the pixels [default: the protocol's].
+    #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(CENTRINGS))]
+    inputs: Option<Centring>,
+    /// What networks see of latent variables [default: the protocol's].
+    #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(&CENTRINGS[..2]))]
+    latent_inputs: Option<Centring>,
+    /// Whether the biases of the pixels start at the logits of their means [default: the protocol's].
+    #[arg(long, value_name = "BOOL")]
+    output_bias: Option<bool>,
+    /// The slope of the rectifiers for negative arguments [default: the protocol's].
+    #[arg(long, value_name = "SLOPE")]
+    slope: Option<f64>,
+    /// Which images validate, as `first-5000` or `last-10000`; the others train [default: the
+    /// protocol's].
+    #[arg(long, value_name = "PARTITION")]
+    partition: Option<String>,
     /// The seed of all randomness [default: 1].
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
     seed: Option<u64>,
     /// The largest number of images of each split, for a quick look [default: all].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     images: Option<usize>,
     /// The draws of the bound at the end [default: 100].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     bound_samples: Option<usize>,
     /// A directory with IDX or .amat files [default: MNIST as it comes with the program].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Repeat the run of a config.toml.
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "arch", "estimator", "protocol", "latent", "epochs", "samples", "learning_rate", "batch",
-        "direct", "seed", "images", "bound_samples", "resume",
-    ])]
+    /// The settings of a config.toml, where none are given. What it has from its protocol follows
+    /// another --protocol, --arch or --latent.
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     config: Option<PathBuf>,
     /// A directory for the record of the run; an interrupted run is continued.
     #[arg(long, value_name = "DIR")]
@@ -81,83 +106,6 @@ pub struct Arguments {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum ArchitectureName {
-    /// 784-[200]-784.
-    Linear,
-    /// 784-[200]-[200].
-    TwoLayer,
-    /// 784-200-200-[200]-200-200-784.
-    Nonlinear,
-}
-
-impl From<ArchitectureName> for Architecture {
-    fn from(name: ArchitectureName) -> Self {
-        match name {
-            ArchitectureName::Linear => Self::Linear,
-            ArchitectureName::TwoLayer => Self::TwoLayer,
-            ArchitectureName::Nonlinear => Self::Nonlinear,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum ProtocolName {
-    /// Pixels above one half, batches of 25, a fixed prior (protocol A).
-    Threshold,
-    /// Pixels drawn once, batches of 50, a learned prior (protocol B).
-    Static,
-    /// Pixels drawn anew in every epoch; needs --data (protocol D).
-    Dynamic,
-}
-
-impl From<ProtocolName> for Protocol {
-    fn from(name: ProtocolName) -> Self {
-        match name {
-            ProtocolName::Threshold => Self::Threshold,
-            ProtocolName::Static => Self::Static,
-            ProtocolName::Dynamic => Self::Dynamic,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum LatentName {
-    /// 200 bits.
-    Bernoulli,
-    /// 20 variables with 10 categories.
-    Categorical,
-    /// 200 counts.
-    Poisson,
-}
-
-impl From<LatentName> for Latent {
-    fn from(name: LatentName) -> Self {
-        match name {
-            LatentName::Bernoulli => Self::Bernoulli,
-            LatentName::Categorical => Self::Categorical,
-            LatentName::Poisson => Self::Poisson,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DirectName {
-    /// The parameters of log q are constants.
-    Dropped,
-    /// The gradient of log q is part of the estimate.
-    Kept,
-}
-
-impl From<DirectName> for Direct {
-    fn from(name: DirectName) -> Self {
-        match name {
-            DirectName::Dropped => Self::Dropped,
-            DirectName::Kept => Self::Kept,
-        }
-    }
 }
 
 impl Arguments {
@@ -175,92 +123,104 @@ impl Arguments {
 
     /// What is to be run, and on which images.
     pub fn config(&self) -> anyhow::Result<(Config, Source)> {
-        if let Some(path) = &self.config {
-            let config: Config = read_toml(path, "vae")?;
-            let data = config.protocol.load(self.data.as_deref())?;
-            config.check(&data)?;
-            return Ok((config, data));
-        }
-        let recorded = match &self.out {
-            Some(out) if self.resume => {
-                let config = read_toml::<Config>(&out.join(CONFIG), "vae");
-                let nothing = || format!("{} has no run to go on with", out.display());
-                Some(config.with_context(nothing)?)
-            }
-            _ => None,
-        };
-        let mut settings = match &recorded {
+        let recorded = self.recorded()?;
+        let settings = match &recorded {
             Some(config) => config.settings(),
             None => Settings::new(Architecture::Linear, Spec::new("straight-through")),
         };
-        self.change(&mut settings);
+        let settings = self.changed(settings, recorded.is_some());
         let data = settings.protocol.load(self.data.as_deref())?;
-        // A recorded configuration may have more than settings can say.
-        match recorded.filter(|config| config.settings() == settings) {
-            Some(config) => {
-                config.check(&data)?;
-                Ok((config, data))
+        if let Some(config) = recorded.filter(|config| config.protocol == settings.protocol) {
+            config.check(&data)?;
+        }
+        Ok((settings.config(&data)?, data))
+    }
+
+    /// The configuration to start from.
+    fn recorded(&self) -> anyhow::Result<Option<Config>> {
+        match (&self.config, &self.out) {
+            (Some(path), _) => read_config(path, "vae").map(Some),
+            (None, Some(out)) if self.resume => {
+                let nothing = || format!("{} has no run to go on with", out.display());
+                let config = read_config(&out.join(CONFIG), "vae");
+                config.with_context(nothing).map(Some)
             }
-            None => Ok((settings.config(&data)?, data)),
+            _ => Ok(None),
         }
     }
 
-    /// The command line that repeats the run: `line`, unless its settings were read from a directory.
+    /// The command line that repeats the run: `line`, unless its settings were read from a file.
     pub fn repeating(&self, config: &Config, line: String) -> String {
-        if !self.resume {
+        if !self.resume && self.config.is_none() {
             return line;
         }
-        let direct = match config.direct {
-            Direct::Dropped => "dropped",
-            Direct::Kept => "kept",
-        };
-        let settings = [
-            ("--arch", config.arch.name().to_owned()),
-            ("--latent", config.latent.name().to_owned()),
-            ("--protocol", config.protocol.name().to_owned()),
-            ("--estimator", config.estimator.to_string()),
-            ("--direct", direct.to_owned()),
-            ("--epochs", config.epochs.to_string()),
-            ("--batch", config.batch.to_string()),
-            ("--learning-rate", config.learning_rate.to_string()),
-            ("--images", config.images.to_string()),
-            ("--bound-samples", config.bound_samples.to_string()),
-            ("--seed", config.seed.to_string()),
+        let settings = config.settings();
+        let flag = |name: &str, value: Option<String>| value.map(|value| [name.to_owned(), value]);
+        fn text<T: ToString>(value: Option<T>) -> Option<String> {
+            value.map(|value| value.to_string())
+        }
+        let centring = |value: Option<Centring>| value.map(|value| value.name().to_owned());
+        let flags = [
+            flag("--arch", Some(config.arch.name().to_owned())),
+            flag("--latent", Some(config.latent.name().to_owned())),
+            flag("--protocol", Some(config.protocol.name().to_owned())),
+            flag("--estimator", Some(config.estimator.to_string())),
+            flag("--direct", Some(config.direct.name().to_owned())),
+            flag("--epochs", Some(config.epochs.to_string())),
+            flag("--batch", text(settings.batch)),
+            flag("--learning-rate", text(settings.learning_rate)),
+            flag("--state-learning-rate", text(settings.state_learning_rate)),
+            flag("--prior-learning-rate", text(settings.prior_learning_rate)),
+            flag("--prior", settings.prior.map(|one| one.name().to_owned())),
+            flag("--inputs", centring(settings.inputs)),
+            flag("--latent-inputs", centring(settings.latent_inputs)),
+            flag("--output-bias", text(settings.output_bias)),
+            flag("--slope", text(settings.slope)),
+            flag("--partition", settings.partition),
+            flag("--images", text(settings.images)),
+            flag("--bound-samples", Some(config.bound_samples.to_string())),
+            flag("--seed", Some(config.seed.to_string())),
+            flag(
+                "--data",
+                text(self.data.as_ref().map(|path| path.display())),
+            ),
         ];
-        let data = self.data.iter();
-        let data = data.map(|path| ("--data", path.display().to_string()));
-        let words = settings.into_iter().chain(data);
-        let words = words.flat_map(|(name, value)| [name.to_owned(), value]);
         let program = ["straightflow", "vae"].map(str::to_owned).into_iter();
-        command_line(&program.chain(words).collect::<Vec<String>>())
+        let words = program.chain(flags.into_iter().flatten().flatten());
+        command_line(&words.collect::<Vec<String>>())
     }
 
-    fn change(&self, settings: &mut Settings) {
-        if let Some(arch) = self.arch {
-            settings.arch = arch.into();
+    fn changed(&self, from: Settings, recorded: bool) -> Settings {
+        let mut estimator = self.estimator.clone().unwrap_or(from.estimator);
+        let mut samples = self.samples;
+        if recorded
+            && self.estimator.is_none()
+            && let Some(samples) = samples.take()
+        {
+            // The recorded specification may have the number already.
+            estimator.set("samples", &samples.to_string());
         }
-        if let Some(estimator) = &self.estimator {
-            settings.estimator = estimator.clone();
+        Settings {
+            arch: self.arch.unwrap_or(from.arch),
+            latent: self.latent.unwrap_or(from.latent),
+            estimator,
+            samples,
+            protocol: self.protocol.unwrap_or(from.protocol),
+            direct: self.direct.or(from.direct),
+            epochs: self.epochs.or(from.epochs),
+            batch: self.batch.or(from.batch),
+            learning_rate: self.learning_rate.or(from.learning_rate),
+            state_learning_rate: self.state_learning_rate.or(from.state_learning_rate),
+            prior_learning_rate: self.prior_learning_rate.or(from.prior_learning_rate),
+            prior: self.prior.or(from.prior),
+            inputs: self.inputs.or(from.inputs),
+            latent_inputs: self.latent_inputs.or(from.latent_inputs),
+            output_bias: self.output_bias.or(from.output_bias),
+            slope: self.slope.or(from.slope),
+            partition: self.partition.clone().or(from.partition),
+            images: self.images.or(from.images),
+            bound_samples: self.bound_samples.unwrap_or(from.bound_samples),
+            seed: self.seed.unwrap_or(from.seed),
         }
-        if let Some(protocol) = self.protocol {
-            settings.protocol = protocol.into();
-        }
-        if let Some(latent) = self.latent {
-            settings.latent = latent.into();
-        }
-        match self.samples {
-            // The recorded specification has the number already; another one makes another run.
-            Some(samples) if self.resume && self.estimator.is_none() => {
-                settings.estimator.set("samples", &samples.to_string());
-            }
-            samples => settings.samples = samples,
-        }
-        settings.epochs = self.epochs.or(settings.epochs);
-        settings.batch = self.batch.or(settings.batch);
-        settings.learning_rate = self.learning_rate.or(settings.learning_rate);
-        settings.direct = self.direct.map(Direct::from).or(settings.direct);
-        settings.seed = self.seed.unwrap_or(settings.seed);
-        settings.images = self.images.unwrap_or(settings.images);
-        settings.bound_samples = self.bound_samples.unwrap_or(settings.bound_samples);
     }
 }

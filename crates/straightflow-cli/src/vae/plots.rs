@@ -38,7 +38,7 @@ fn curves(config: &Config, curve: &[Epoch]) -> String {
         x_label: "epoch".to_owned(),
         y_label: "negative ELBO".to_owned(),
         lines: vec![
-            line("train", curve, |epoch| Some(epoch.train_nelbo)),
+            line("train", curve, |epoch| Some(epoch.train_part_nelbo)),
             line("test", curve, |epoch| Some(epoch.test_nelbo)),
         ],
         ..Curves::default()

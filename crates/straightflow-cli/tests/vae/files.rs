@@ -50,6 +50,9 @@ fn a_run_has_its_files_and_the_summary_its_fields() {
     let curve = summary["curve"].as_array().expect("a curve");
     assert_eq!(*curve, epochs(&directory), "the curve is what was recorded");
     assert_eq!(curve.len(), 2, "a point for each epoch");
+    // The bound of the first training images has a name of its own.
+    assert!(curve[1]["train_part_nelbo"].is_f64(), "{summary}");
+    assert!(curve[1]["train_nelbo"].is_null(), "{summary}");
     let bound = summary["test_bound_100"].as_f64().expect("a number");
     let nelbo = summary["test_nelbo"].as_f64().expect("a number");
     assert!(
@@ -141,6 +144,78 @@ fn the_recorded_configuration_repeats_the_run() {
         let [first, second] = [&first, &second].map(|d| fs::read(d.join(name)).expect("a file"));
         assert!(first == second, "{name} differs");
     }
+}
+
+/// What is given on the command line is in place of what the file says, and nothing else is.
+#[test]
+fn a_recorded_configuration_may_be_changed() {
+    let place = Place::new();
+    let [first, second, third] = ["first", "second", "third"].map(|name| place.at(name));
+    let chosen = [
+        "--epochs",
+        "1",
+        "--estimator",
+        "rebar",
+        "--state-learning-rate",
+        "0.02",
+        "--prior",
+        "learned",
+        "--prior-learning-rate",
+        "0.5",
+        "--inputs",
+        "mean",
+        "--latent-inputs",
+        "none",
+        "--output-bias",
+        "true",
+        "--slope",
+        "0.25",
+        "--partition",
+        "last-7000",
+        "--direct",
+        "kept",
+    ];
+    let text_of = |directory: &std::path::Path| {
+        fs::read_to_string(directory.join("config.toml")).expect("a configuration")
+    };
+    let output = run(&crate::small_in(&chosen, &first));
+    assert!(output.status.success(), "{}", errors(&output));
+    let config = first.join("config.toml");
+    let from = ["vae", "--config", text(&config)];
+    let again = [&from[..], &["--seed", "2", "--out", text(&second)]].concat();
+    let output = run(&again);
+    assert!(output.status.success(), "{}", errors(&output));
+    let expected = text_of(&first).replace("seed = 1", "seed = 2");
+    assert_eq!(text_of(&second), expected);
+    for line in [
+        "state-learning-rate = 0.02",
+        "prior = \"learned\"",
+        "prior-learning-rate = 0.5",
+        "inputs = \"mean\"",
+        "latent-inputs = \"none\"",
+        "output-bias = true",
+        "slope = 0.25",
+        "partition = \"last-7000\"",
+        "direct = \"kept\"",
+    ] {
+        assert!(expected.lines().any(|own| own == line), "{line}");
+    }
+
+    // What a file has from its protocol follows the protocol, and what was chosen stays.
+    let plain = ["--epochs", "1", "--slope", "0.25"];
+    let output = run(&crate::small_in(&plain, &place.at("plain")));
+    assert!(output.status.success(), "{}", errors(&output));
+    let config = place.at("plain").join("config.toml");
+    let from = ["vae", "--config", text(&config), "--out", text(&third)];
+    let output = run(&[&from[..], &["--arch", "nonlinear"]].concat());
+    assert!(output.status.success(), "{}", errors(&output));
+    for line in ["inputs = \"none\"", "slope = 0.25", "epochs = 1"] {
+        assert!(text_of(&third).lines().any(|own| own == line), "{line}");
+    }
+    // The recorded command repeats it without the file.
+    let command = json(&second.join("timing.json"))["command"].to_string();
+    assert!(command.contains("--state-learning-rate 0.02"), "{command}");
+    assert!(!command.contains("--config"), "{command}");
 }
 
 #[test]

@@ -6,6 +6,19 @@ use std::path::Path;
 use crate::common::{Place, finish, names, refused, snapshot, straightflow, text, wait_for};
 use crate::{complete, json, part_of, recorded_epochs, small_in};
 
+const TABLE: &[&str] = &[
+    "table2",
+    "--arch",
+    "linear",
+    "--images",
+    "100",
+    "--bound-samples",
+    "2",
+    "--estimators",
+    "straight-through",
+    "rebar",
+];
+
 /// What a run leaves behind that does not depend on when and where it was.
 const SAME: [&str; 7] = [
     "config.toml",
@@ -102,4 +115,49 @@ fn a_run_does_not_become_shorter_than_it_is() {
     part_of(&finished, &["metrics.jsonl", "checkpoint.bin"], &directory);
     fs::copy(long.join("config.toml"), directory.join("config.toml")).expect("copied");
     assert!(finish(&grow(&directory, "3"), &directory) == expected);
+}
+
+#[test]
+fn a_table_grows_with_all_of_its_runs() {
+    let place = Place::new();
+    let table = |name: &str, epochs: &str| {
+        let directory = place.at(name);
+        let rest = ["--epochs", epochs, "--out", text(&directory)];
+        let summary = finish(&[TABLE, &rest].concat(), &directory);
+        (directory, summary)
+    };
+    let (long, expected) = table("long", "3");
+    let (short, _) = table("short", "2");
+    let out = text(&short);
+    let resume = ["table2", "--resume", "--out", out];
+    let root = place.root.path();
+    let fewer = [&resume[..], &["--epochs", "1"]].concat();
+    refused(&fewer, "cannot end after 1", root);
+    let other = [&resume[..], &["--epochs", "3", "--seeds", "2"]].concat();
+    refused(&other, "holds another run", root);
+
+    // A table whose cells did not all grow before it was killed.
+    let cell = short.join("cells").join("linear-rebar-1");
+    finish(&grow(&cell, "3"), &cell);
+    let longer = [&resume[..], &["--epochs", "3"]].concat();
+    assert!(finish(&longer, &short) == expected, "other bits");
+    assert_eq!(names(&short), names(&long));
+    let sorted = |directory: &Path| {
+        let records = fs::read_to_string(directory.join("metrics.jsonl")).expect("records");
+        let mut lines: Vec<String> = records.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&short), sorted(&long));
+    for name in names(&long.join("cells")) {
+        let [one, other] = [&short, &long].map(|d| d.join("cells").join(&name));
+        assert_eq!(recorded_epochs(&one), [1, 2, 3], "{name}");
+        for file in ["config.toml", "summary.json", "metrics.jsonl"] {
+            let [one, other] = [&one, &other].map(|d| fs::read(d.join(file)).expect(file));
+            assert!(one == other, "{file} of {name} differs");
+        }
+    }
+    let before = snapshot(&short);
+    finish(&resume, &short);
+    assert!(snapshot(&short) == before, "a complete table changed");
 }

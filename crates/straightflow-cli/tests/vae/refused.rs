@@ -36,6 +36,19 @@ fn bad_settings_exit_with_two_and_write_nothing() {
             &["--epochs", "0"],
             "the number of epochs must be at least 1",
         ),
+        (
+            &["--images", "0"],
+            "the number of images must be at least 1, got 0",
+        ),
+        (&["--partition", "most"], "most"),
+        (
+            &["--state-learning-rate", "0"],
+            "the learning rate of the estimator's state must be a positive number, got 0",
+        ),
+        (
+            &["--slope", "nan"],
+            "the slope of the rectifiers must be a finite number",
+        ),
         (&["--batch", "0"], "the batch size must be at least 1"),
         (
             &["--bound-samples", "0"],
@@ -69,9 +82,15 @@ fn words_that_are_no_options_are_refused_with_a_hint() {
         (&["--epochs", "many"], "--epochs"),
         (&["--estimator", "a b:="], "write `id` or `id:key=value"),
         (
-            &["--config", "a.toml", "--seed", "2"],
+            &["--config", "a.toml", "--resume", "--out", "a"],
             "cannot be used with",
         ),
+        (
+            &["--epochs", "-1"],
+            "invalid value '-1' for '--epochs <N>': a whole number is wanted",
+        ),
+        (&["--prior-learning-rate", "x"], "--prior-learning-rate"),
+        (&["--prior", "lerned"], "'learned'"),
     ] {
         let output = run(&[&["vae"], flags].concat());
         let message = errors(&output);
@@ -154,7 +173,7 @@ fn a_run_that_diverges_later_leaves_its_last_good_checkpoint() {
         assert_eq!(names(&directory), files, "{estimator}");
         for epoch in epochs(&directory) {
             assert_eq!(epoch["epoch"], 1, "{estimator}: {epoch}");
-            for field in ["objective", "train_nelbo", "valid_nelbo", "test_nelbo"] {
+            for field in ["objective", "train_part_nelbo", "valid_nelbo", "test_nelbo"] {
                 assert!(epoch[field].is_f64(), "{estimator}, {field}: {epoch}");
             }
         }

@@ -117,7 +117,8 @@ fn where_there_is_no_run_there_is_nothing_to_resume() {
     let config = "experiment = \"poisson\"\nversion = \"0.1.0\"\nrate = 5.0\n";
     fs::write(poisson.join("config.toml"), config).expect("written");
     let resume = ["vae", "--resume", "--out", text(&poisson)];
-    refused(&resume, "is no configuration of `vae`", root);
+    let hint = "is no configuration of `vae`: it is one of `poisson`";
+    refused(&resume, hint, root);
 
     let output = run(&["vae", "--resume"]);
     assert_eq!(output.status.code(), Some(2));

@@ -210,12 +210,21 @@ fn bad_tables_exit_with_two_and_write_nothing() {
         ),
         (&["--protocol", "dynamic"], "--data DIR"),
         (&["--config", "no-such-file.toml"], "cannot be read"),
+        (&["--resume"], "has no table to go on with"),
+        (
+            &["--images", "0"],
+            "the number of images must be at least 1",
+        ),
+        (
+            &["--epochs", "0"],
+            "the number of epochs must be at least 1",
+        ),
     ] {
         let arguments = [&["table2", "--out", text(&out)], flags].concat();
         refused(&arguments, hint, place.root.path());
         assert!(!out.exists(), "{flags:?} made a directory");
     }
-    for flags in [&["--epochs", "0"][..], &["--jobs", "0"]] {
+    for flags in [&["--epochs", "-1"][..], &["--jobs", "0"]] {
         let output = run(&[&["table2", "--out", text(&out)], flags].concat());
         assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
     }

@@ -147,6 +147,8 @@ pub struct Settings {
     pub data: usize,
     /// The number of epochs.
     pub epochs: usize,
+    /// The iterations of an epoch.
+    pub iterations: usize,
     /// The number of epochs at the end over which the statistics are taken; without it 20, and at
     /// most half of all.
     pub tail: Option<usize>,
@@ -154,6 +156,8 @@ pub struct Settings {
     pub seeds: usize,
     /// The seed of all seeds.
     pub seed: u64,
+    /// The number of seeds that are played as one tensor program.
+    pub block: usize,
 }
 
 impl Default for Settings {
@@ -168,9 +172,11 @@ impl Default for Settings {
             samples: 200,
             data: 0,
             epochs: 120,
+            iterations: 10,
             tail: None,
             seeds: 20,
             seed: 1,
+            block: 10,
         }
     }
 }
@@ -197,11 +203,11 @@ impl Settings {
             samples: self.samples,
             data: self.data,
             epochs: self.epochs,
-            iterations: 10,
-            tail: self.tail.unwrap_or(self.epochs.div_ceil(2).min(20)),
+            iterations: self.iterations,
+            tail: self.tail.unwrap_or(usual_tail(self.epochs)),
             seeds: self.seeds,
             seed: self.seed,
-            block: 10,
+            block: self.block,
         };
         config.check()?;
         Ok(config)
@@ -227,6 +233,11 @@ impl Settings {
             learning_rate: self.learning_rate * factor,
         })
     }
+}
+
+/// The epochs at the end over which the statistics are taken, unless it is said.
+fn usual_tail(epochs: usize) -> usize {
+    epochs.div_ceil(2).min(20)
 }
 
 impl Config {
@@ -285,6 +296,33 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// The settings that lead to this configuration.
+    pub fn settings(&self) -> Settings {
+        // A matched row has a multiple of the common rate, which only the others tell to the bit.
+        let plain = self.rows.iter().find(|row| !row.id.starts_with(MATCHED));
+        let learning_rate = match (plain, self.rows.first()) {
+            (Some(row), _) => row.learning_rate,
+            (None, Some(row)) => row.learning_rate / paper_gain(self.rate),
+            (None, None) => Settings::default().learning_rate,
+        };
+        Settings {
+            rate: self.rate,
+            init: self.init,
+            parametrisation: self.parametrisation,
+            objective: self.objective,
+            estimators: self.rows.iter().map(|row| row.id.clone()).collect(),
+            learning_rate,
+            samples: self.samples,
+            data: self.data,
+            epochs: self.epochs,
+            iterations: self.iterations,
+            tail: Some(self.tail).filter(|tail| *tail != usual_tail(self.epochs)),
+            seeds: self.seeds,
+            seed: self.seed,
+            block: self.block,
+        }
     }
 
     /// The estimator of a row, checked against the generator's first law.

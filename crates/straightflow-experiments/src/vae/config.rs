@@ -102,6 +102,16 @@ pub enum Direct {
     Kept,
 }
 
+impl Direct {
+    /// The word in commands and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped",
+            Self::Kept => "kept",
+        }
+    }
+}
+
 /// A run, as it is recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -175,8 +185,24 @@ pub struct Settings {
     pub batch: Option<usize>,
     /// The learning rate; by default the protocol's.
     pub learning_rate: Option<f64>,
-    /// The largest number of images of each split; 0 for all.
-    pub images: usize,
+    /// The learning rate of what the estimator learns; by default ten times the other.
+    pub state_learning_rate: Option<f64>,
+    /// The learning rate of a learned prior; by default the protocol's, as all that follows.
+    pub prior_learning_rate: Option<f64>,
+    /// The law of the topmost latent variables.
+    pub prior: Option<Prior>,
+    /// What the encoder sees of an image.
+    pub inputs: Option<Centring>,
+    /// What networks see of latent variables.
+    pub latent_inputs: Option<Centring>,
+    /// Whether the biases of the pixels start at the logits of their means.
+    pub output_bias: Option<bool>,
+    /// The slope of the rectifiers for negative arguments.
+    pub slope: Option<f64>,
+    /// Which images train and validate, as `first-5000` or `last-10000`.
+    pub partition: Option<String>,
+    /// The largest number of images of each split; by default all of them.
+    pub images: Option<usize>,
     /// The draws of the final bound.
     pub bound_samples: usize,
     /// The seed of all randomness.
@@ -196,7 +222,15 @@ impl Settings {
             epochs: None,
             batch: None,
             learning_rate: None,
-            images: 0,
+            state_learning_rate: None,
+            prior_learning_rate: None,
+            prior: None,
+            inputs: None,
+            latent_inputs: None,
+            output_bias: None,
+            slope: None,
+            partition: None,
+            images: None,
             bound_samples: 100,
             seed: 1,
         }
@@ -208,6 +242,13 @@ impl Settings {
     ///
     /// The first setting that is out of its range.
     pub fn config(self, data: &Source) -> Result<Config, VaeError> {
+        if self.images == Some(0) {
+            return Err(VaeError::Setting {
+                setting: "number of images",
+                allowed: "at least 1",
+                got: "0".to_owned(),
+            });
+        }
         let mut spec = self.estimator;
         if let Some(samples) = self.samples {
             if spec.option("samples").is_some() {
@@ -218,6 +259,7 @@ impl Settings {
         let estimator = spec.build().map_err(VaeError::Estimator)?;
         let preset = Preset::new(self.protocol, self.arch, self.latent);
         let learning_rate = self.learning_rate.unwrap_or(preset.learning_rate);
+        let partition = data.partition().unwrap_or(preset.partition);
         let config = Config {
             experiment: "vae".to_owned(),
             version: VERSION.to_owned(),
@@ -230,25 +272,34 @@ impl Settings {
             protocol: self.protocol,
             data: data.name().to_owned(),
             data_sha256: data.checksum().to_owned(),
-            partition: data.partition().unwrap_or(preset.partition).to_string(),
-            images: self.images,
+            partition: self.partition.unwrap_or_else(|| partition.to_string()),
+            images: self.images.unwrap_or(0),
             epochs: self.epochs.unwrap_or(preset.epochs),
             batch: self.batch.unwrap_or(preset.batch),
             learning_rate,
-            // As in the public code of REBAR and RELAX.
-            state_learning_rate: 10.0 * learning_rate,
-            prior_learning_rate: preset.prior_learning_rate,
-            prior: preset.prior,
-            inputs: preset.inputs,
-            latent_inputs: preset.latent_inputs,
-            output_bias: preset.output_bias,
-            slope: preset.slope,
+            state_learning_rate: self
+                .state_learning_rate
+                .unwrap_or(usual_state_rate(learning_rate)),
+            prior_learning_rate: self
+                .prior_learning_rate
+                .unwrap_or(preset.prior_learning_rate),
+            prior: self.prior.unwrap_or(preset.prior),
+            inputs: self.inputs.unwrap_or(preset.inputs),
+            latent_inputs: self.latent_inputs.unwrap_or(preset.latent_inputs),
+            output_bias: self.output_bias.unwrap_or(preset.output_bias),
+            slope: self.slope.unwrap_or(preset.slope),
             bound_samples: self.bound_samples,
             seed: self.seed,
         };
         config.check(data)?;
         Ok(config)
     }
+}
+
+/// The learning rate of what an estimator learns, unless it is set: as in the public code of REBAR and
+/// RELAX.
+fn usual_state_rate(learning_rate: f64) -> f64 {
+    10.0 * learning_rate
 }
 
 /// Where a recorded configuration comes from.
@@ -317,6 +368,10 @@ impl Config {
             ),
             ("learning rate of the prior", self.prior_learning_rate),
         ];
+        if !self.slope.is_finite() {
+            let got = self.slope.to_string();
+            return wanted("slope of the rectifiers", "a finite number", got);
+        }
         for (setting, rate) in rates {
             if !(rate.is_finite() && rate > 0.0) {
                 return wanted(setting, "a positive number", rate.to_string());
@@ -364,19 +419,38 @@ impl Config {
             }
     }
 
-    /// The settings that lead to this configuration.
+    /// The settings that lead to this configuration: those that differ from what the protocol has for the
+    /// architecture and the variables.
     pub fn settings(&self) -> Settings {
+        fn unless<T: PartialEq>(usual: T, own: T) -> Option<T> {
+            (own != usual).then_some(own)
+        }
+        let preset = Preset::new(self.protocol, self.arch, self.latent);
+        let estimator = self.estimator.build();
+        let fitting = estimator.ok().map(|one| super::elbo::fitting(&*one));
+        let partition = preset.partition.to_string();
         Settings {
             arch: self.arch,
             latent: self.latent,
             estimator: self.estimator.clone(),
             samples: None,
             protocol: self.protocol,
-            direct: Some(self.direct),
-            epochs: Some(self.epochs),
-            batch: Some(self.batch),
-            learning_rate: Some(self.learning_rate),
-            images: self.images,
+            direct: Some(self.direct).filter(|own| Some(*own) != fitting),
+            epochs: unless(preset.epochs, self.epochs),
+            batch: unless(preset.batch, self.batch),
+            learning_rate: unless(preset.learning_rate, self.learning_rate),
+            state_learning_rate: unless(
+                usual_state_rate(self.learning_rate),
+                self.state_learning_rate,
+            ),
+            prior_learning_rate: unless(preset.prior_learning_rate, self.prior_learning_rate),
+            prior: unless(preset.prior, self.prior),
+            inputs: unless(preset.inputs, self.inputs),
+            latent_inputs: unless(preset.latent_inputs, self.latent_inputs),
+            output_bias: unless(preset.output_bias, self.output_bias),
+            slope: unless(preset.slope, self.slope),
+            partition: unless(partition, self.partition.clone()),
+            images: unless(0, self.images),
             bound_samples: self.bound_samples,
             seed: self.seed,
         }

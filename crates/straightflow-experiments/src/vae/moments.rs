@@ -85,6 +85,28 @@ mod tests {
 
     use super::*;
 
+    /// After two looks the averages hold two hundredths of what they will: the mean counts in full.
+    #[test]
+    fn the_first_looks_are_weighted_as_the_later_ones() {
+        let device = Device::flex().autodiff();
+        let linear = Linear {
+            weight: Param::from_tensor(Tensor::zeros([1, 1], &device)),
+            bias: None,
+        };
+        let mut moments = Moments::default();
+        for gradient in [10.0f32, 12.0] {
+            let mut gradients = GradientsParams::new();
+            let gradient = Tensor::<2>::full([1, 1], gradient, &Device::flex());
+            gradients.register(linear.weight.id, gradient);
+            moments.update(&linear, &gradients);
+        }
+        // Weights 0.99 and 1 of the two: p (1 - p) of a difference of 2.
+        let p = 0.99 / 1.99;
+        let expected = 4.0 * p * (1.0 - p);
+        let variance = moments.variance().expect("two looks");
+        assert!((variance - expected).abs() < 1e-3, "{variance}");
+    }
+
     #[test]
     fn the_running_variance_is_that_of_the_gradients() {
         let device = Device::flex().autodiff();

@@ -97,6 +97,17 @@ pub enum Centring {
     Mean,
 }
 
+impl Centring {
+    /// The word in commands and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Signed => "signed",
+            Self::Mean => "mean",
+        }
+    }
+}
+
 /// The law of the topmost latent variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -105,6 +116,16 @@ pub enum Prior {
     Fixed,
     /// Natural parameters that start at zero and are learned.
     Learned,
+}
+
+impl Prior {
+    /// The word in commands and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Learned => "learned",
+        }
+    }
 }
 
 /// What a protocol sets for an architecture.

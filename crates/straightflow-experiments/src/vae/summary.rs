@@ -25,8 +25,10 @@ pub struct Epoch {
     pub gradients: u64,
     /// The mean over the epoch of what was minimised, at the samples of the estimator.
     pub objective: f64,
-    /// The negative ELBO of the first [`TRAIN_SAMPLE`] training images.
-    pub train_nelbo: f64,
+    /// The negative ELBO of the first [`TRAIN_SAMPLE`] training images; that of all of them is in the
+    /// summary, as `train_nelbo`.
+    #[serde(alias = "train_nelbo")]
+    pub train_part_nelbo: f64,
     /// The negative ELBO of the validation images.
     pub valid_nelbo: f64,
     /// The negative ELBO of the test images.
@@ -113,12 +115,12 @@ impl Trainer<'_> {
             evaluations: place.evaluations,
             gradients: place.gradients,
             objective: place.cost / place.images as f64,
-            train_nelbo: one(Split::Train, TRAIN_SAMPLE)?,
+            train_part_nelbo: one(Split::Train, TRAIN_SAMPLE)?,
             valid_nelbo: one(Split::Validation, usize::MAX)?,
             test_nelbo: one(Split::Test, usize::MAX)?,
             gradient_variance: self.moments.variance(),
         };
-        let numbers = [epoch.train_nelbo, epoch.valid_nelbo, epoch.test_nelbo];
+        let numbers = [epoch.train_part_nelbo, epoch.valid_nelbo, epoch.test_nelbo];
         if numbers.iter().any(|x| !x.is_finite()) {
             return Err(VaeError::Diverged {
                 epoch: epoch.epoch,

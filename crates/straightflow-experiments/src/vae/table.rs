@@ -132,6 +132,17 @@ impl TableConfig {
         }
     }
 
+    /// The same table on the images of another protocol.
+    #[must_use]
+    pub fn on(self, protocol: Protocol, data: &Source) -> Self {
+        Self {
+            protocol,
+            data: data.name().to_owned(),
+            data_sha256: data.checksum().to_owned(),
+            ..self
+        }
+    }
+
     /// All runs, architecture by architecture, with all seeds of an estimator together.
     ///
     /// # Errors
@@ -154,7 +165,7 @@ impl TableConfig {
                         latent: self.latent,
                         protocol: self.protocol,
                         epochs: (self.epochs > 0).then_some(self.epochs),
-                        images: self.images,
+                        images: (self.images > 0).then_some(self.images),
                         bound_samples: self.bound_samples,
                         seed,
                         ..Settings::new(*arch, estimator.clone())
@@ -322,7 +333,7 @@ fn mean_curve(runs: &[&Summary]) -> Vec<Epoch> {
         let variances = runs.iter().map(|s| s.curve[i].gradient_variance);
         Epoch {
             objective: each(|e| e.objective),
-            train_nelbo: each(|e| e.train_nelbo),
+            train_part_nelbo: each(|e| e.train_part_nelbo),
             valid_nelbo: each(|e| e.valid_nelbo),
             test_nelbo: each(|e| e.test_nelbo),
             gradient_variance: mean_of_all(variances),

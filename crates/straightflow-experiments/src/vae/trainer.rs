@@ -1,5 +1,8 @@
 //! The training of one model, step by step, with everything that a checkpoint has to hold.
 
+#[cfg(test)]
+mod tests;
+
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
 use burn::tensor::{DType, Device, Tensor};

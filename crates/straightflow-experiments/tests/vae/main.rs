@@ -1,5 +1,6 @@
 //! The autoencoder against scalar code, enumeration and the committed records.
 
+mod checkpoints;
 mod cost;
 mod direct;
 mod documents;

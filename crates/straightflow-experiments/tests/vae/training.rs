@@ -1,21 +1,20 @@
-//! Training, checkpoints, protocols.
+//! Training, protocols, settings.
 
-use burn::module::Module;
 use burn::tensor::Tensor;
 use straightflow_data::{Dataset, GreyImages, Images, Partition};
 use straightflow_experiments::vae::{
-    Architecture, Config, Direct, Epoch, Latent, Prior, Protocol, Settings, Source, Trainer,
-    VaeError, Watcher, run,
+    Architecture, Centring, Config, Direct, Epoch, Latent, Prior, Protocol, Settings, Source,
+    Trainer, VaeError, Watcher, run,
 };
 
-fn data() -> Source {
+pub fn data() -> Source {
     Protocol::Threshold.load(None).expect("embedded data")
 }
 
-fn small(arch: Architecture, spec: &str, data: &Source) -> Config {
+pub fn small(arch: Architecture, spec: &str, data: &Source) -> Config {
     let spec = spec.parse().expect("a specification");
     let settings = Settings {
-        images: 60,
+        images: Some(60),
         batch: Some(20),
         epochs: Some(4),
         bound_samples: 5,
@@ -27,9 +26,9 @@ fn small(arch: Architecture, spec: &str, data: &Source) -> Config {
 
 /// Keeps everything that it is told.
 #[derive(Default)]
-struct Witness {
-    epochs: Vec<Epoch>,
-    checkpoints: Vec<Vec<u8>>,
+pub struct Witness {
+    pub epochs: Vec<Epoch>,
+    pub checkpoints: Vec<Vec<u8>>,
 }
 
 impl Watcher for Witness {
@@ -52,86 +51,39 @@ impl Watcher for Witness {
 }
 
 #[test]
-fn a_run_that_goes_on_from_any_checkpoint_ends_the_same() {
+fn a_configuration_is_what_its_settings_lead_to() {
     let data = data();
-    let cases = [
-        (Architecture::Linear, "straight-through"),
-        (Architecture::TwoLayer, "arm"),
-        (Architecture::Nonlinear, "reinforce:baseline=moving-average"),
-        (Architecture::Linear, "rebar"),
-        (Architecture::TwoLayer, "relax:control=sum"),
-        (
-            Architecture::Linear,
-            "gumbel-softmax:temperature=1>0.1@0.01",
-        ),
-    ];
-    for (arch, spec) in cases {
-        let config = small(arch, spec, &data);
-        let mut whole = Witness::default();
-        let expected = run(&config, &data, None, &mut whole).expect("a run");
-        assert_eq!(whole.checkpoints.len(), 4);
-        assert_eq!(expected.summary.curve, whole.epochs);
-        for from in [0, 2, 3] {
-            let mut rest = Witness::default();
-            let checkpoint = Some(whole.checkpoints[from].clone());
-            let finished = run(&config, &data, checkpoint, &mut rest).expect("a run");
-            assert!(finished == expected, "{spec} from checkpoint {from}");
-            assert!(rest.epochs == whole.epochs, "{spec}");
+    let spec = || "rebar".parse().expect("a specification");
+    for arch in Architecture::ALL {
+        for latent in [Latent::Bernoulli, Latent::Categorical] {
+            for protocol in [Protocol::Threshold, Protocol::Static] {
+                let plain = Settings {
+                    latent,
+                    protocol,
+                    ..Settings::new(arch, spec())
+                };
+                let config = plain.clone().config(&data).expect("valid settings");
+                assert_eq!(config.settings(), plain);
+                let all = Settings {
+                    direct: Some(Direct::Kept),
+                    epochs: Some(3),
+                    batch: Some(7),
+                    learning_rate: Some(3e-4),
+                    state_learning_rate: Some(0.1),
+                    prior_learning_rate: Some(0.2),
+                    output_bias: Some(true),
+                    slope: Some(0.7),
+                    inputs: Some(Centring::Mean),
+                    partition: Some("last-77".to_owned()),
+                    images: Some(9),
+                    ..plain
+                };
+                let config = all.clone().config(&data).expect("valid settings");
+                assert_eq!(config.settings(), all);
+                assert_eq!(config.settings().config(&data).expect("valid"), config);
+            }
         }
     }
-}
-
-#[test]
-fn a_checkpoint_in_the_middle_of_an_epoch_is_as_good() {
-    let data = data();
-    let config = small(Architecture::Linear, "rebar", &data);
-    let mut whole = Trainer::new(&config, &data).expect("a trainer");
-    for _ in 0..2 {
-        whole.step().expect("a step");
-    }
-    assert!(!whole.at_epoch());
-    let bytes = whole.checkpoint().expect("a checkpoint");
-    let mut rest = Trainer::resume(&config, &data, &bytes).expect("a trainer");
-    for _ in 0..5 {
-        whole.step().expect("a step");
-        rest.step().expect("a step");
-    }
-    let last = |trainer: &Trainer| {
-        let layer = trainer.model().decoder[0].clone().into_record();
-        layer.into_bytes().expect("bytes").to_vec()
-    };
-    assert!(last(&whole) == last(&rest));
-}
-
-#[test]
-fn a_damaged_checkpoint_is_refused() {
-    let data = data();
-    let config = small(Architecture::Linear, "arm", &data);
-    let mut trainer = Trainer::new(&config, &data).expect("a trainer");
-    trainer.step().expect("a step");
-    let good = trainer.checkpoint().expect("bytes");
-    let refused = |bytes: &[u8], config: &Config| match Trainer::resume(config, &data, bytes) {
-        Err(VaeError::Checkpoint { because }) => because,
-        Err(other) => panic!("another error: {other}"),
-        Ok(_) => panic!("it was taken"),
-    };
-    for cut in [0, 5, 40, good.len() / 2, good.len() - 1] {
-        refused(&good[..cut], &config);
-    }
-    for place in [30, good.len() / 3, good.len() - 70, good.len() - 1] {
-        let mut bad = good.clone();
-        bad[place] ^= 4;
-        assert!(refused(&bad, &config).contains("damaged"), "byte {place}");
-    }
-    let mut bad = good.clone();
-    bad[0] ^= 1;
-    assert!(refused(&bad, &config).contains("not one"));
-    let other = Config {
-        seed: 2,
-        ..config.clone()
-    };
-    assert!(refused(&good, &other).contains("another configuration"));
-    Trainer::resume(&config, &data, &good).expect("the good one");
 }
 
 #[test]
@@ -164,7 +116,7 @@ fn training_lowers_the_cost_whatever_the_variables() {
         let spec = spec.parse().expect("a specification");
         let settings = Settings {
             latent,
-            images: 300,
+            images: Some(300),
             epochs: Some(6),
             learning_rate: Some(1e-3),
             bound_samples: 20,
@@ -246,7 +198,7 @@ fn dynamic_pixels_are_drawn_anew() {
     let spec = "straight-through".parse().expect("a specification");
     let settings = Settings {
         protocol: Protocol::Dynamic,
-        images: 10,
+        images: Some(10),
         ..Settings::new(Architecture::Linear, spec)
     };
     // The protocol validates on ten thousand images.

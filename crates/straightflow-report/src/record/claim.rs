@@ -47,10 +47,10 @@ fn holds_same_run(path: &Path, text: &str) -> Result<bool, RecordError> {
 
 fn same_config(path: &Path, text: &str) -> Result<bool, RecordError> {
     let recorded = read(&path.join(CONFIG))?;
-    if recorded == text.as_bytes() {
+    let recorded = String::from_utf8_lossy(&recorded);
+    if recorded == text || in_one_spelling(&recorded) == in_one_spelling(text) {
         return Ok(true);
     }
-    let recorded = String::from_utf8_lossy(&recorded);
     let missing = |from: &str, other: &str| -> Option<String> {
         let mut lines = from.lines();
         let line = lines.find(|line| !other.lines().any(|known| known == *line));
@@ -62,6 +62,15 @@ fn same_config(path: &Path, text: &str) -> Result<bool, RecordError> {
             .or_else(|| missing(text, &recorded))
             .unwrap_or_else(|| "the order of its lines".to_owned()),
     })
+}
+
+/// A configuration with the words of its keys joined by hyphens: some experiments had underscores once.
+fn in_one_spelling(text: &str) -> String {
+    let line = |line: &str| match line.split_once(" = ") {
+        Some((key, value)) => format!("{} = {value}\n", key.replace('_', "-")),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 fn create(path: &Path, text: &str) -> Result<(), RecordError> {

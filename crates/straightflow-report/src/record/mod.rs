@@ -141,6 +141,21 @@ impl Run {
         write_file(&config, &text).map_err(|error| unwritable(config, error))
     }
 
+    /// Removes all records, for a run whose results are to be recorded anew.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn forget_records(&mut self) -> Result<(), RecordError> {
+        self.metrics
+            .set_len(0)
+            .map_err(|source| RecordError::Write {
+                path: self.path.join(METRICS),
+                source,
+            })?;
+        self.complete = 0;
+        Ok(())
+    }
+
     /// Whether there were records already when the run was opened.
     pub fn resumed(&self) -> bool {
         self.resumed

@@ -55,7 +55,7 @@ pub fn vae(parent: &Path) -> PathBuf {
     let curve: Vec<Value> = (0..=100)
         .step_by(5)
         .map(|epoch| {
-            json!({ "epoch": epoch, "step": 2200 * epoch, "train_nelbo": at(epoch) - 1.74,
+            json!({ "epoch": epoch, "step": 2200 * epoch, "train_part_nelbo": at(epoch) - 1.74,
                     "test_nelbo": at(epoch) })
         })
         .collect();
