@@ -1,0 +1,33 @@
+//! Quantising layers: what most straight-through gradients in the wild are used for.
+//!
+//! A quantiser is a projection to a finite or countable set. Its derivative is zero almost
+//! everywhere, so each layer states a backward rule of its own.
+//!
+//! | layer | values | backward |
+//! |---|---|---|
+//! | [`RoundSte`] | a lattice, nearest or stochastic | identity inside of the bounds |
+//!
+//! The layers are burn modules with a configuration, work on inputs of any rank, and have a record.
+//! Those that are made of codes work on the last axis.
+
+mod round_ste;
+mod rules;
+
+pub use round_ste::{RoundSte, RoundSteConfig};
+
+use crate::error::Error;
+
+/// The error of a configuration that cannot be built.
+fn refuse(
+    layer: &'static str,
+    option: &'static str,
+    value: impl std::fmt::Debug,
+    allowed: &'static str,
+) -> Error {
+    Error::InvalidLayer {
+        layer,
+        option,
+        value: format!("{value:?}"),
+        allowed,
+    }
+}
