@@ -6,13 +6,18 @@
 //! | layer | values | backward |
 //! |---|---|---|
 //! | [`RoundSte`] | a lattice, nearest or stochastic | identity inside of the bounds |
+//! | [`Fsq`] | a few levels for each coordinate | that of the bounded input before rounding |
 //!
 //! The layers are burn modules with a configuration, work on inputs of any rank, and have a record.
 //! Those that are made of codes work on the last axis.
 
+mod fsq;
+mod quantized;
 mod round_ste;
 mod rules;
 
+pub use fsq::{Fsq, FsqConfig, FsqShift};
+pub use quantized::{Quantized, perplexity};
 pub use round_ste::{RoundSte, RoundSteConfig};
 
 use crate::error::Error;

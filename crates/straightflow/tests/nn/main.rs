@@ -1,4 +1,5 @@
 //! The quantising layers, each against a scalar formula that shares no code with it.
 
+mod fsq;
 mod round_ste;
 mod support;

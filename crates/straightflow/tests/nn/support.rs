@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::store::ModuleRecord;
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use straightflow::Error;
 
 /// The values of a tensor as `f64`, whatever its type and tape.
@@ -11,6 +11,13 @@ pub fn values<const D: usize>(x: Tensor<D>) -> Vec<f64> {
         .into_data_dtype(DType::F64)
         .try_into_vec()
         .expect("f64 values")
+}
+
+/// The values of a tensor of integers.
+pub fn integers<const D: usize>(x: Tensor<D, Int>) -> Vec<i64> {
+    x.into_data_dtype(DType::I64)
+        .try_into_vec()
+        .expect("i64 values")
 }
 
 /// A constant tensor.
