@@ -13,7 +13,7 @@ fn layer(levels: &[usize]) -> Fsq {
 /// `y` and its derivative, for one number.
 fn bounded(x: f64, levels: usize, atanh: bool) -> (f64, f64) {
     let half = (levels as f64 - 1.0) * (1.0 - 1e-3) / 2.0;
-    let offset = if levels % 2 == 0 { 0.5 } else { 0.0 };
+    let offset = if levels.is_multiple_of(2) { 0.5 } else { 0.0 };
     let ratio: f64 = offset / half;
     let shift = if atanh { ratio.atanh() } else { ratio.tan() };
     let cosh = (x + shift).cosh();
