@@ -8,17 +8,20 @@
 //! | [`RoundSte`] | a lattice, nearest or stochastic | identity inside of the bounds |
 //! | [`Fsq`] | a few levels for each coordinate | that of the bounded input before rounding |
 //! | [`Lfq`] | signs | identity |
+//! | [`LearnedStep`] | integers times a learned step | identity inside; the step learns too |
 //!
 //! The layers are burn modules with a configuration, work on inputs of any rank, and have a record.
 //! Those that are made of codes work on the last axis.
 
 mod fsq;
+mod learned_step;
 mod lfq;
 mod quantized;
 mod round_ste;
 mod rules;
 
 pub use fsq::{Fsq, FsqConfig, FsqShift};
+pub use learned_step::{LearnedStep, LearnedStepConfig};
 pub use lfq::{Lfq, LfqConfig};
 pub use quantized::{Quantized, perplexity};
 pub use round_ste::{RoundSte, RoundSteConfig};
