@@ -9,6 +9,7 @@
 //! | [`Fsq`] | a few levels for each coordinate | that of the bounded input before rounding |
 //! | [`Lfq`] | signs | identity |
 //! | [`LearnedStep`] | integers times a learned step | identity inside; the step learns too |
+//! | [`VectorQuantizer`] | a learned codebook | identity or the rotation trick |
 //!
 //! The layers are burn modules with a configuration, work on inputs of any rank, and have a record.
 //! Those that are made of codes work on the last axis.
@@ -17,14 +18,19 @@ mod fsq;
 mod learned_step;
 mod lfq;
 mod quantized;
+mod rotation;
 mod round_ste;
 mod rules;
+mod vector_quantizer;
 
 pub use fsq::{Fsq, FsqConfig, FsqShift};
 pub use learned_step::{LearnedStep, LearnedStepConfig};
 pub use lfq::{Lfq, LfqConfig};
 pub use quantized::{Quantized, perplexity};
 pub use round_ste::{RoundSte, RoundSteConfig};
+pub use vector_quantizer::{
+    CodebookGradient, VectorQuantized, VectorQuantizer, VectorQuantizerConfig,
+};
 
 use crate::error::Error;
 

@@ -154,6 +154,13 @@ fn extreme_inputs_have_finite_entropies_and_gradients() {
         let gradient = pull_back(&input, penalty, &[1.0]);
         assert!(gradient.iter().all(|g| g.is_finite()), "{gradient:?}");
         assert_eq!(gradient[..2], [0.0, 0.0]);
+
+        // All in one code: the others have probability zero.
+        let input = leaf::<2>(&[40.0, 30.0, 50.0, 60.0], [2, 2], dtype);
+        let penalty = layer(2).entropy_penalty(input.clone(), 1.0);
+        let penalty = penalty.expect("few codes");
+        assert_eq!(values(penalty.clone()), [0.0]);
+        assert_eq!(pull_back(&input, penalty, &[1.0]), [0.0; 4]);
     }
 }
 

@@ -5,3 +5,4 @@ mod learned_step;
 mod lfq;
 mod round_ste;
 mod support;
+mod vector_quantizer;
