@@ -18,12 +18,12 @@ const LAYER: &str = "Fsq";
 
 /// Where an even number of levels has its centre.
 ///
-/// Even levels are not symmetric, and the input is shifted such that an input of zero comes near the
-/// middle of a code's cell: `y(0)` in [`Fsq`] should be 0.
+/// Even levels are not symmetric, and the input is shifted such that an input of zero comes near
+/// the middle of a code's cell: `y(0)` in [`Fsq`] should be 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FsqShift {
-    /// `tan(1/2 / half)`, as in the authors' code. It misses zero a little: by 0.0004 with 4 levels,
-    /// by 0.043 with 2.
+    /// `tan(1/2 / half)`, as in the authors' code. It misses zero a little: by 0.0004 with 4
+    /// levels, by 0.043 with 2.
     Tan,
     /// `atanh(1/2 / half)`, which hits zero. It does not exist for 2 levels.
     Atanh,
@@ -48,8 +48,8 @@ impl FsqConfig {
     /// # Errors
     ///
     /// If there is no coordinate, one has fewer than 2 levels, the codebook has more than 2^31 - 1
-    /// entries, `epsilon` is negative, above 0.1 or so large that an outer code cannot be reached, or
-    /// 2 levels are to be shifted by `atanh`.
+    /// entries, `epsilon` is negative, above 0.1 or so large that an outer code cannot be reached,
+    /// or 2 levels are to be shifted by `atanh`.
     pub fn init(&self) -> Result<Fsq> {
         let levels = &self.levels;
         if levels.is_empty() || levels.iter().any(|&l| l < 2) {
@@ -97,8 +97,8 @@ impl FsqConfig {
 /// Finite scalar quantisation: each coordinate is squashed and rounded to a few levels, and the
 /// product of the levels is the codebook. There is nothing to learn and nothing to collapse.
 ///
-/// For a coordinate with $L$ levels, with `half` $= (L-1)(1-\epsilon)/2$, and `off` = 1/2 if $L$ is even,
-/// else 0:
+/// For a coordinate with $L$ levels, with `half` $= (L-1)(1-\epsilon)/2$, and `off` = 1/2 if $L$ is
+/// even, else 0:
 ///
 /// ```text
 /// y = half tanh(x + shift) - off           shift = tan(off / half), see `FsqShift`
@@ -109,8 +109,8 @@ impl FsqConfig {
 ///
 /// Codes of odd $L$ are symmetric in [-1, 1], those of even $L$ go from -1 to 1 - 2/L.
 ///
-/// Reference: F. Mentzer et al., *Finite Scalar Quantization: VQ-VAE Made Simple*, arXiv 2309.15505,
-/// and the authors' code.
+/// Reference: F. Mentzer et al., *Finite Scalar Quantization: VQ-VAE Made Simple*, arXiv
+/// 2309.15505, and the authors' code.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -169,8 +169,8 @@ impl Fsq {
         self.quantized(input, levels)
     }
 
-    /// As [`forward`](Self::forward), but each coordinate goes to one of its two neighbours at random,
-    /// such that the mean is the bounded input.
+    /// As [`forward`](Self::forward), but each coordinate goes to one of its two neighbours at
+    /// random, such that the mean is the bounded input.
     ///
     /// # Panics
     ///

@@ -24,7 +24,8 @@ pub struct LearnedStepConfig {
     /// Default: true
     #[config(default = true)]
     pub signed: bool,
-    /// The step to begin with; [`calibrate`](LearnedStep::calibrate) takes one from data. Default: 1
+    /// The step to begin with; [`calibrate`](LearnedStep::calibrate) takes one from data.
+    /// Default: 1
     #[config(default = 1.0)]
     pub step: f64,
     /// `N` in the factor of the step's gradient. The paper takes the number of weights, or of the
@@ -83,9 +84,9 @@ impl LearnedStepConfig {
 /// g = 1 / sqrt(N Qp)
 /// ```
 ///
-/// One step serves the whole tensor. The factor $g$ brings the relative size of its updates near that
-/// of the weights. For activations set `elements` to the features of one example, so that the rule
-/// does not depend on the batch.
+/// One step serves the whole tensor. The factor $g$ brings the relative size of its updates near
+/// that of the weights. For activations set `elements` to the features of one example, so that the
+/// rule does not depend on the batch.
 ///
 /// Reference: S. K. Esser et al., *Learned Step Size Quantization*, arXiv 1902.08153, equations 1
 /// to 3 and section 2.
@@ -156,7 +157,8 @@ impl LearnedStep {
     ///
     /// # Errors
     ///
-    /// If that is not finite or below 1e-8, because there are no values or they are almost all zero.
+    /// If that is not finite or below 1e-8, because there are no values or they are almost all
+    /// zero.
     pub fn calibrate<const D: usize>(mut self, values: Tensor<D>) -> Result<Self> {
         let mean = values.inner().abs().mean();
         let start = mean * (2.0 / self.range.above.sqrt());

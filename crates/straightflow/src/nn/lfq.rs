@@ -57,13 +57,14 @@ impl LfqConfig {
 /// penalty = E H(q) - gamma H(E q),  q = softmax over all codes c of 2 beta x.c
 /// ```
 ///
-/// $q$ assigns an input softly to all $2^d$ codes; the expectation is over the inputs of a batch. The
-/// first entropy wants assignments that are certain, the second one codes that are all used. $q$
-/// factorises into bits with probability $\mathrm{sigmoid}(4 \beta x_i)$, so the first is a sum over
-/// coordinates. The second is not, and is enumerated for few coordinates. Entropies are in nats.
+/// $q$ assigns an input softly to all $2^d$ codes; the expectation is over the inputs of a batch.
+/// The first entropy wants assignments that are certain, the second one codes that are all used.
+/// $q$ factorises into bits with probability $\mathrm{sigmoid}(4 \beta x_i)$, so the first is a sum
+/// over coordinates. The second is not, and is enumerated for few coordinates. Entropies are in
+/// nats.
 ///
-/// Reference: L. Yu et al., *Language Model Beats Diffusion: Tokenizer is Key to Visual Generation*,
-/// arXiv 2310.05737, section 3.1.
+/// Reference: L. Yu et al., *Language Model Beats Diffusion: Tokenizer is Key to Visual
+/// Generation*, arXiv 2310.05737.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

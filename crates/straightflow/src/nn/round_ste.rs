@@ -70,21 +70,22 @@ impl RoundSteConfig {
 /// ```
 ///
 /// `lo` and `hi` are the bounds in steps; without bounds nothing is clamped. The mean of stochastic
-/// rounding is the clamped input, so its straight-through gradient is the derivative of the mean. The
-/// expected cost is the linear interpolant of the cost on the lattice: with a quadratic cost
-/// of second derivative `c`, the gradient's mean is off by `c s (r - 1/2)`, where `r` is the
-/// position in the cell.
+/// rounding is the clamped input, so its straight-through gradient is the derivative of the mean.
+/// The expected cost is the linear interpolant of the cost on the lattice: with a quadratic cost of
+/// second derivative `c`, the gradient's mean is off by `c s (r - 1/2)`, where `r` is the position
+/// in the cell.
 ///
 /// Reference: Y. Bengio, N. Leonard, A. Courville, *Estimating or Propagating Gradients Through
 /// Stochastic Neurons*, arXiv 1308.3432; S. Gupta et al., *Deep Learning with Limited Numerical
-/// Precision*, arXiv 1502.02551, section 3 (stochastic rounding).
+/// Precision*, arXiv 1502.02551 (stochastic rounding).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::RoundSteConfig;
 ///
 /// # fn main() -> Result<(), straightflow::Error> {
-/// let round = RoundSteConfig::new().with_step(0.5).with_min(Some(-1.0)).with_max(Some(1.0)).init()?;
+/// let config = RoundSteConfig::new().with_step(0.5).with_min(Some(-1.0)).with_max(Some(1.0));
+/// let round = config.init()?;
 /// let device = Device::flex().autodiff();
 /// let x = Tensor::<2>::from_floats([[0.2, 0.75, 7.0]], &device).require_grad();
 /// let z = round.forward(x.clone());

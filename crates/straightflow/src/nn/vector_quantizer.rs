@@ -25,8 +25,8 @@ pub enum CodebookGradient {
     StraightThrough,
     /// Turned and scaled as the input would have to be to become the code: with $u = e/|e|$,
     /// $w = q/|q|$ and $a = (u+w)/|u+w|$, it is $\lambda R^T g$ with $R = I - 2aa^T + 2wu^T$ and
-    /// $\lambda = |q|/|e|$. Where $u = -w$, or one of the two is zero, there is no such rotation, and
-    /// the gradient passes as it is.
+    /// $\lambda = |q|/|e|$. Where $u = -w$, or one of the two is zero, there is no such rotation,
+    /// and the gradient passes as it is.
     Rotation,
 }
 
@@ -51,8 +51,8 @@ impl VectorQuantizerConfig {
     ///
     /// # Errors
     ///
-    /// If there are fewer than 2 codes or more than 2^31 - 1, they have no coordinate, or the weight
-    /// of the commitment is negative or not finite.
+    /// If there are fewer than 2 codes or more than 2^31 - 1, they have no coordinate, or the
+    /// weight of the commitment is negative or not finite.
     pub fn init(
         &self,
         key: Key,
@@ -100,11 +100,12 @@ fn on_device_of(value: Tensor<2>, like: &Tensor<2>) -> Tensor<2> {
 /// returned gets to the codebook: it learns from `loss`. Add that to the loss of the model.
 ///
 /// Codes that are never the nearest never move. Begin with
-/// [`with_codes_from`](VectorQuantizer::with_codes_from) a batch of inputs, and watch the perplexity.
+/// [`with_codes_from`](VectorQuantizer::with_codes_from) a batch of inputs, and watch the
+/// perplexity.
 ///
-/// Reference: A. van den Oord, O. Vinyals, K. Kavukcuoglu, *Neural Discrete Representation Learning*,
-/// arXiv 1711.00937, equations 1 to 3; the rotation trick: C. Fifty et al., *Restructuring Vector
-/// Quantization with the Rotation Trick*, arXiv 2410.06424, section 4.
+/// Reference: A. van den Oord, O. Vinyals, K. Kavukcuoglu, *Neural Discrete Representation
+/// Learning*, arXiv 1711.00937, equations 1 to 3; the rotation trick: C. Fifty et al.,
+/// *Restructuring Vector Quantization with the Rotation Trick*, arXiv 2410.06424.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

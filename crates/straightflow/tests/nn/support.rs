@@ -45,8 +45,8 @@ pub fn pull_back<const D: usize, const E: usize>(
     values(input.grad(&grads).expect("a gradient"))
 }
 
-/// Fails if two vectors differ by more than a tolerance, relative to the larger of 1 and the largest
-/// entry.
+/// Fails if two vectors differ by more than a tolerance, relative to the larger of 1 and the
+/// largest entry.
 #[track_caller]
 pub fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len(), "{what}: lengths differ");
