@@ -323,6 +323,19 @@ pub enum Error {
         /// What is wrong, in one clause.
         message: String,
     },
+
+    /// A layer of [`nn`](crate::nn) that cannot be made, or not from this data.
+    #[error("`{layer}`: `{option}` is {value}, but must be {allowed}")]
+    InvalidLayer {
+        /// The layer.
+        layer: &'static str,
+        /// The option of its configuration, or the argument.
+        option: &'static str,
+        /// The value as it was given.
+        value: String,
+        /// The values that are allowed.
+        allowed: &'static str,
+    },
 }
 
 fn join(kinds: &[FamilyKind]) -> String {

@@ -49,6 +49,7 @@ pub mod exact;
 pub mod flow;
 pub mod kernel;
 mod key;
+pub mod nn;
 pub mod objective;
 mod ops;
 pub mod projection;
