@@ -21,7 +21,7 @@ pub(super) static ENTRY: Entry = Entry::new::<ReinmaxConfig>(About {
     families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
     objective: ObjectiveKind::Expectation,
     bias: Bias::Biased {
-        exact_on: "quadratic f of one coordinate, at temperature 1",
+        exact_on: "quadratic f of independent coordinates, at temperature 1",
     },
     needs: &[Need::Gradient],
     cost: "n f, n df",

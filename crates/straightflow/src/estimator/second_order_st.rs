@@ -24,7 +24,7 @@ pub(super) static ENTRY: Entry = Entry::new::<SecondOrderStConfig>(About {
     families: FamilyKind::ALL,
     objective: ObjectiveKind::Expectation,
     bias: Bias::Biased {
-        exact_on: "quadratic f of one coordinate",
+        exact_on: "quadratic f of independent coordinates",
     },
     needs: &[Need::Gradient],
     cost: "n f, n df",
@@ -99,7 +99,8 @@ impl EstimatorConfig for SecondOrderStConfig {
 ///   `baseline = loo`, the part of the weight that deviates from straight-through multiplies
 ///   $f'(z_i)$ minus the mean of the other draws' gradients: no variance is left on linear costs.
 /// * **Requires** the gradient of the cost.
-/// * **Bias**: none on costs that are quadratic in one coordinate.
+/// * **Bias**: none on quadratic costs, also those that couple the coordinates: given the others, such
+///   a cost is quadratic in each, and the coordinates are independent.
 /// * **Cost**: one evaluation and one backward pass for each draw.
 /// * **Reference**: for Bernoulli and Categorical it is ReinMax at temperature 1 (Liu et al. 2023,
 ///   arXiv 2304.08612).

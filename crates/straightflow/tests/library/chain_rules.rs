@@ -129,6 +129,53 @@ fn arm_goes_layer_by_layer() {
     assert_close("gradient", &stack.gradient(&estimate), &want, 1e-12);
 }
 
+/// The expansion is about the means of a mean-field pass, and its slope is a total one: the means
+/// above follow that of the lower layer. Each draw by hand, because every slope has the right mean.
+#[test]
+fn muprop_expands_about_a_mean_field_pass() {
+    let stack = Stack::new(Family::Bernoulli, BATCH);
+    let bits = |seed| -> Vec<f64> {
+        let u = uniform(2 * BATCH, seed);
+        u.iter().map(|u| bit(*u < 0.5)).collect()
+    };
+    let (z, y) = (bits(31), bits(32));
+    let shape = [1, BATCH, 2, 1];
+    let noise = pieces(&[(&z, shape), (&y, shape)]);
+    let estimate = build("muprop").estimate_chain_from_noise(noise, &stack);
+    let mean = |natural: &[f64]| -> Vec<f64> { natural.iter().map(|x| sigmoid(*x)).collect() };
+    let width = |p: f64| p * (1.0 - p);
+    let below = mean(&FIRST[..2]);
+    let above = mean(&natural_above(&below, 2));
+    let slope = slope_at(&[&below, &above]);
+    let slopes: [Vec<f64>; 2] = [
+        (0..2)
+            .map(|i| {
+                let through = |j: usize| width(above[j]) * weight(i, j) * direction(1, j);
+                slope * (direction(0, i) + through(0) + through(1))
+            })
+            .collect(),
+        (0..2).map(|j| slope * direction(1, j)).collect(),
+    ];
+    let mut want = Vec::new();
+    for b in 0..BATCH {
+        let (z, y) = (&z[2 * b..][..2], &y[2 * b..][..2]);
+        let given = [mean(&FIRST[..2]), mean(&natural_above(z, 2))];
+        for (layer, (sample, centre)) in [(z, &below), (y, &above)].into_iter().enumerate() {
+            let slopes = &slopes[layer];
+            let linear: f64 = (0..2).map(|i| slopes[i] * (sample[i] - centre[i])).sum();
+            let signal = cost_at(&[z, y]) - cost_at(&[&below, &above]) - linear;
+            let own = &given[layer];
+            want.extend((0..2).map(|i| signal * (sample[i] - own[i]) + width(own[i]) * slopes[i]));
+        }
+    }
+    assert_close(
+        "gradient",
+        &stack.gradient(&estimate.expect("valid")),
+        &want,
+        1e-12,
+    );
+}
+
 /// `(f(b) - c) score + d/dx c(z) - d/dx c(z~)` of one layer of bits, with `c` a function of relaxed bits
 /// at a temperature; the derivatives by differences.
 fn rebar(

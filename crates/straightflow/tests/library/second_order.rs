@@ -4,6 +4,7 @@ use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Family, Law};
 use straightflow::prelude::*;
 
+use crate::scalar::{self, small_laws, weighted_sum};
 use crate::support::{assert_close, tensor, values};
 
 /// All values of one variable with their probabilities.
@@ -91,6 +92,49 @@ fn the_rule_is_exact_on_quadratics() {
         let gap = biased.iter().zip(&want).map(|(a, b)| (a - b).abs());
         assert!(gap.fold(0.0, f64::max) > 1e-3, "{:?}", law.family());
     }
+}
+
+/// Coordinates may be coupled: given the others, a quadratic cost is quadratic in each. For every
+/// joint sample of two independent coordinates, weighted with its probability.
+#[test]
+fn the_rule_is_exact_on_coupled_quadratics() {
+    let mut reinmax = 0;
+    for law in small_laws() {
+        let [_, d, k] = law.dims();
+        if d == 1 {
+            continue;
+        }
+        let size = d * k;
+        let form = |i: usize, j: usize| (1.7 * i as f64 + 0.6 * j as f64 + 0.3).sin();
+        let form: Vec<f64> = (0..size * size).map(|i| form(i / size, i % size)).collect();
+        let cost = |z: Tensor<4>| {
+            let [n, batch, ..] = z.dims();
+            let z = z.reshape([n * batch, size]);
+            let z = z.clone() * z.matmul(tensor::<2>(&form, [size, size], DType::F64));
+            z.sum_dim(1).reshape([n, batch])
+        };
+        let exact = Exact::default().gradient(&law.clone(), |z, _| cost(z));
+        let want = values(exact.expect("few states"));
+        let all = scalar::states(&law);
+        let batch = all.len();
+        let z: Vec<f64> = all.iter().flat_map(|(z, _)| z.clone()).collect();
+        let many = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
+        let mean = |estimator: &dyn Estimator| {
+            let noise = vec![tensor(&z, [1, batch, d, k], DType::F64)];
+            let gradient = estimator.gradient_from_noise(noise, &many, |z, _| cost(z));
+            let gradient = values(gradient.expect("valid"));
+            let rows: Vec<Vec<f64>> = gradient.chunks(size).map(<[f64]>::to_vec).collect();
+            weighted_sum(all.iter().map(|(_, p)| *p).zip(&rows))
+        };
+        let what = format!("{:?}", law.family());
+        assert_close(&what, &mean(&SecondOrderSt::default()), &want, 1e-9);
+        // ReinMax at temperature 1 is the same rule.
+        if matches!(law.family(), Family::Bernoulli | Family::Categorical) {
+            assert_close(&what, &mean(&*scalar::build("reinmax")), &want, 1e-9);
+            reinmax += 1;
+        }
+    }
+    assert_eq!(reinmax, 2);
 }
 
 /// With the baseline the estimate keeps its expectation: two draws, all pairs.
