@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use self::layer::{BaseRule, FactorRule, Layer, MovesLesson, Seen};
 use super::antithetic::along;
-use super::state::{Attached, Lesson, RunningMeans};
+use super::state::{Attached, LayerState, Lesson, RunningMeans};
 use super::{
     About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Preset, Price,
     Stacking, State, StateShape,
@@ -249,7 +249,7 @@ impl DebiasedSt {
     }
 
     /// The first part that a state lacks.
-    fn missing(&self, state: &State) -> Option<&'static str> {
+    fn missing(&self, state: &LayerState) -> Option<&'static str> {
         let parts = [
             (self.config.curvature.is_learned(), state.curvature.is_none(), "curvature"),
             (self.config.choice == ChoiceBy::Learned, state.residual.is_none(), "residual"),
@@ -260,7 +260,7 @@ impl DebiasedSt {
     }
 
     /// The state of a layer, if the configuration learns anything.
-    fn state(&self, layer: usize) -> Result<Option<&State>> {
+    fn state(&self, layer: usize) -> Result<Option<&LayerState>> {
         let learned = self.learns().then(|| self.attached.layer(&ENTRY, layer));
         learned.transpose()
     }
@@ -355,12 +355,12 @@ impl Estimator for DebiasedSt {
         Ok(Outcome {
             surrogate: cost.mean() + gradient_only(watched(differences, &seen)),
             values,
-            samples: z,
-            lesson,
+            samples: vec![z],
+            lessons: lesson.into_iter().collect(),
         })
     }
 
-    fn init_state(&self, _key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, _key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let StateShape { d, k, dtype, .. } = shape;
         let DebiasedStConfig {
             choice,
@@ -372,26 +372,22 @@ impl Estimator for DebiasedSt {
         let means = |shape| RunningMeans::new(shape, rate, device, dtype);
         // An ordered variable is below or above its mean.
         let cells = [d, k.max(2), k];
-        self.learns().then(|| State {
+        self.learns().then(|| LayerState {
             curvature: curvature.is_learned().then(|| means(cells)),
             residual: (choice == ChoiceBy::Learned).then(|| means(cells)),
             scale: scale.is_learned().then(|| means([1, 1, 1])),
-            ..State::default()
+            ..LayerState::default()
         })
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         if !self.learns() {
             let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
         Ok(Box::new(Self {
             config: self.config.clone(),
-            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
+            attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
         }))
     }
 }

@@ -17,18 +17,15 @@ mod spec;
 mod state;
 mod temperature;
 
-pub use chain::{
-    Chain, ChainEstimate, ChainNoise, ChainOutcome, CountedChain, Pass, Stacked, Stacking,
-    chain_log_prob,
-};
+pub use chain::{Pass, Stacked, Stacking, chain_log_prob};
 pub use estimate::{Estimate, Estimator, EstimatorExt, Outcome};
 pub use network::{ControlNetwork, Network};
-pub use noise::{Noise, NoiseLaw, NoiseSpec};
+pub use noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
 pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
 pub use registry::{About, Bias, Entry, EstimatorConfig, Need, Preset, Price, display_option};
 pub use spec::Spec;
 pub use state::{
-    ChainState, LearnedBaseline, Lesson, MovingAverage, RunningMeans, State, StateShape,
+    LayerState, LearnedBaseline, Lesson, MovingAverage, RunningMeans, State, StateShape,
 };
 pub use temperature::Temperature;
 

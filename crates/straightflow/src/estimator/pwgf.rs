@@ -9,13 +9,13 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Preset, Price, Reduction, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise,
+    Preset, Price, Reduction,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
 use crate::kernel::{Bandwidth, KernelFamily};
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
 use crate::projection::{GainTable, Wasserstein};
 use rule::PwgfRule;
@@ -319,10 +319,6 @@ impl Estimator for Pwgf {
             }
             _ => Ok(()),
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn pathwise(&self) -> Option<&dyn Pathwise> {

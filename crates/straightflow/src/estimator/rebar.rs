@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
-    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
+    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, LearnedBaseline, Need, Network,
+    NoiseSource, NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -179,7 +179,7 @@ impl Rebar {
     }
 
     /// The first part that a state lacks.
-    fn missing(&self, state: &State) -> Option<&'static str> {
+    fn missing(&self, state: &LayerState) -> Option<&'static str> {
         let RebarConfig { tune, baseline, .. } = self.config;
         if tune != RebarTune::None && !has(&state.coefficients, 1) {
             return Some("coefficient");
@@ -254,16 +254,20 @@ impl Rebar {
 }
 
 impl Stacked for Rebar {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let drawn = RelaxedPass::new(self, noise, chain)?;
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
         let temperature = |layer| Ok(self.numbers(drawn.rows(layer), &laws[layer])?.log_temperature);
         let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
-        let cost = chain.evaluate(&drawn.pass.z, laws)?;
+        let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
         let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
             self.layer(drawn.rows(layer), &laws[layer], &drawn.relaxed[layer], values, objective)
         };
-        let scalar = drawn.sum_layers(chain, &cost, &temperatures?, rule)?;
+        let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
     }
 }
@@ -297,15 +301,7 @@ impl Estimator for Rebar {
         Stacking::Own(self)
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        let relaxed = Relaxed::new(law, noise.get(0));
-        let cost = objective.evaluate(relaxed.hard.clone(), law)?;
-        let values = cost.clone().inner();
-        let scalar = self.layer(Rows::SINGLE, law, &relaxed, values, objective)?;
-        Ok(Outcome::new(cost, scalar, relaxed.hard))
-    }
-
-    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let StateShape {
             features, dtype, ..
         } = shape;
@@ -318,26 +314,22 @@ impl Estimator for Rebar {
             ..
         } = self.config;
         let learned = baseline == LearnedBaseline::Learned;
-        self.learns().then(|| State {
+        self.learns().then(|| LayerState {
             coefficients: (tune != RebarTune::None).then(|| numbers(&[eta], device, dtype)),
             log_temperature: (tune == RebarTune::All)
                 .then(|| numbers(&[temperature.ln()], device, dtype)),
             baseline: learned.then(|| Network::new(key, features, hidden, device, dtype)),
-            ..State::default()
+            ..LayerState::default()
         })
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         if !self.learns() {
             let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
         Ok(Box::new(Self {
-            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
+            attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
             ..self.clone()
         }))
     }

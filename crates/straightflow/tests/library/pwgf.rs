@@ -31,7 +31,7 @@ fn gradient(estimator: &dyn Estimator, law: &Law, z: &[f64], slopes: &[f64]) -> 
     let shape = [n, batch, d, k];
     let noise = vec![tensor(z, shape, dtype)];
     let q = law.clone();
-    let gradient = estimator.gradient_from_noise(noise, &q, |z, _| {
+    let gradient = estimator.gradient(noise, &q, |z, _| {
         (z * tensor(slopes, shape, dtype))
             .sum_dims(&[2, 3])
             .squeeze_dims(&[2, 3])

@@ -121,10 +121,7 @@ fn single_precision() {
             let natural = tensor(&values(law.natural()), [1, d, k], dtype);
             let q = Law::new(law.family(), natural).expect("valid");
             let noise = vec![tensor(&z, [2, 1, d, k], dtype)];
-            values(
-                loo.gradient_from_noise(noise, &q, |z, _| cost(z))
-                    .expect("valid"),
-            )
+            values(loo.gradient(noise, &q, |z, _| cost(z)).expect("valid"))
         };
         let what = format!("{:?}", law.family());
         assert_close(&what, &gradient(DType::F32), &gradient(DType::F64), 1e-6);
@@ -225,7 +222,7 @@ fn bad_options_are_refused() {
         (&q.natural().device(), DType::F64),
     )];
     assert!(matches!(
-        loo.gradient_from_noise(one, &q, |z, _| cost(z)),
+        loo.gradient(one, &q, |z, _| cost(z)),
         Err(Error::TooFewSamples { .. })
     ));
     assert!(matches!(

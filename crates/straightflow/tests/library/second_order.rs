@@ -43,7 +43,7 @@ fn expectation(
     let q = all;
     let noise = vec![tensor(&z, [1, batch, 1, k], DType::F64)];
     let gradient = estimator
-        .gradient_from_noise(noise, &q, |z, _| cost(z))
+        .gradient(noise, &q, |z, _| cost(z))
         .expect("valid");
     let gradient = values(gradient);
     let mut sum = vec![0.0; k];
@@ -121,7 +121,7 @@ fn the_rule_is_exact_on_coupled_quadratics() {
         let many = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
         let mean = |estimator: &dyn Estimator| {
             let noise = vec![tensor(&z, [1, batch, d, k], DType::F64)];
-            let gradient = estimator.gradient_from_noise(noise, &many, |z, _| cost(z));
+            let gradient = estimator.gradient(noise, &many, |z, _| cost(z));
             let gradient = values(gradient.expect("valid"));
             let rows: Vec<Vec<f64>> = gradient.chunks(size).map(<[f64]>::to_vec).collect();
             weighted_sum(all.iter().map(|(_, p)| *p).zip(&rows))
@@ -166,7 +166,7 @@ fn the_baseline_leaves_the_expectation_alone() {
             baseline: SecondOrderBaseline::Loo,
             samples: 2,
         };
-        let gradient = loo.init().expect("valid").gradient_from_noise(
+        let gradient = loo.init().expect("valid").gradient(
             vec![tensor(&noise, [2, batch, 1, k], DType::F64)],
             &all,
             |z, _| cost(z),
@@ -221,7 +221,7 @@ fn weights_are_the_stated_ones() {
             let noise = vec![tensor(&[z], [1, 1, 1, 1], DType::F64)];
             let q = law.clone();
             let got = SecondOrderSt::default()
-                .gradient_from_noise(noise, &q, |z, _| (z * 2.0).squeeze_dims(&[2, 3]));
+                .gradient(noise, &q, |z, _| (z * 2.0).squeeze_dims(&[2, 3]));
             let got = values(got.expect("valid"))[0];
             assert!((got - 2.0 * weight(z)).abs() < 1e-13, "{family:?} at {z}");
         }

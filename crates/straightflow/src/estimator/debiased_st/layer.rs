@@ -10,7 +10,7 @@ use super::{ChoiceBy, DebiasedBase, DebiasedStConfig, ENTRY};
 use crate::distribution::{Family, Law, Moves, repeat_to};
 use crate::error::{Error, Result};
 use crate::estimator::second_order_st::weighted;
-use crate::estimator::state::{RunningMeans, State, Teach};
+use crate::estimator::state::{RunningMeans, LayerState, Teach};
 use crate::ops::Rule;
 
 /// The least root mean square of a residual, so that a choice by it is defined where all are zero.
@@ -41,7 +41,7 @@ impl Layer {
     /// more of them, `side` `[n, batch, d, 1]`.
     pub fn new(
         config: &DebiasedStConfig,
-        state: Option<&State>,
+        state: Option<&LayerState>,
         law: &Law,
         z: Tensor<4>,
         uniform: Tensor<4>,
@@ -54,7 +54,7 @@ impl Layer {
             Family::Binomial { trials } => Some(z.clone() * (-2.0 / f64::from(trials)) + 1.0),
             _ => None,
         };
-        let part = |part: fn(&State) -> &Option<RunningMeans>| -> Result<&RunningMeans> {
+        let part = |part: fn(&LayerState) -> &Option<RunningMeans>| -> Result<&RunningMeans> {
             let means = state.and_then(|state| part(state).as_ref());
             let means = means.ok_or(Error::MissingState {
                 estimator: ENTRY.id,
@@ -348,7 +348,7 @@ impl MovesLesson {
 }
 
 impl Teach for MovesLesson {
-    fn teach(&self, state: &mut State) {
+    fn teach(&self, state: &mut LayerState) {
         let Some(gradient) = self.gradient() else {
             return;
         };

@@ -10,13 +10,14 @@ use super::{DebiasedBase, DebiasedSt, choice_noise, watched};
 use crate::distribution::{Family, Law};
 use crate::error::Result;
 use crate::estimator::antithetic::along;
-use crate::estimator::chain::{ChainNoise, ChainOutcome, CountedChain, Stacked};
+use crate::estimator::chain::{Stacked, single};
 use crate::estimator::state::Lesson;
-use crate::estimator::{Estimator, NoiseLaw, NoiseSpec};
+use crate::estimator::{Estimator, NoiseLaw, NoiseSource, NoiseSpec, Outcome};
+use crate::objective::CountedObjective;
 use crate::ops::fused::sigmoid;
 use crate::ops::{custom_grad, gradient_only};
 
-/// A layer of the chain with its draws.
+/// A layer with its draws.
 struct Drawn {
     layer: Arc<Layer>,
     seen: Arc<Seen>,
@@ -29,32 +30,40 @@ struct Drawn {
 }
 
 impl Stacked for DebiasedSt {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        if objective.layers() == 1 {
+            // What is corrected need not be kept from layers below.
+            return single(self, noise, objective);
+        }
         let mut drawn: Vec<Drawn> = Vec::new();
         let mut on_tape: Vec<Tensor<4>> = Vec::new();
         let mut laws: Vec<Law> = Vec::new();
-        for index in 0..chain.layers() {
-            let law = chain.layer(&on_tape)?;
-            let (one, tape) = self.draw(index, &law, &drawn, noise, chain)?;
+        for index in 0..objective.layers() {
+            let law = objective.layer(&on_tape)?;
+            let (one, tape) = self.draw(index, &law, &drawn, noise, objective)?;
             drawn.push(one);
             on_tape.push(tape);
             laws.push(law);
         }
-        let cost = chain.evaluate(&on_tape, &laws)?;
+        let cost = objective.evaluate_layers(&on_tape, &laws)?;
         let values = cost.clone().inner();
         let [n, batch] = values.dims();
 
         // All moved points in one evaluation, layer after layer.
-        let moved = (0..drawn.len()).map(|index| moved(index, &drawn, noise, chain));
+        let moved = (0..drawn.len()).map(|index| moved(index, &drawn, noise, objective));
         let moved: Vec<Vec<Tensor<4>>> = moved.collect::<Result<_>>()?;
         let points: Vec<Tensor<4>> = (0..drawn.len())
             .map(|layer| Tensor::cat(moved.iter().map(|z| z[layer].clone()).collect(), 0))
             .collect();
         let mut fixed = vec![laws[0].constant()];
         for layer in 1..drawn.len() {
-            fixed.push(chain.layer(&points[..layer])?.constant());
+            fixed.push(objective.layer(&points[..layer])?.constant());
         }
-        let moved_values = chain.evaluate_frozen(&points, &fixed)?.inner();
+        let moved_values = objective.evaluate_frozen(&points, &fixed)?.inner();
 
         let mut gradient: Option<Tensor<1>> = None;
         let mut lessons = Vec::new();
@@ -82,8 +91,8 @@ impl Stacked for DebiasedSt {
                 }));
             }
         }
-        let gradient = gradient.expect("a chain has at least one layer");
-        Ok(ChainOutcome {
+        let gradient = gradient.expect("there is at least one layer");
+        Ok(Outcome {
             surrogate: cost.mean() + gradient_only(gradient),
             values,
             samples: drawn.into_iter().map(|one| one.z).collect(),
@@ -99,10 +108,10 @@ impl DebiasedSt {
         index: usize,
         law: &Law,
         below: &[Drawn],
-        noise: &ChainNoise,
-        chain: &CountedChain,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
     ) -> Result<(Drawn, Tensor<4>)> {
-        let n = if index == 0 { self.samples() } else { 1 };
+        let n = if index == 0 { noise.draws(self) } else { 1 };
         self.check(law, n)?;
         let inner = law.constant();
         let mut specs = match index {
@@ -123,7 +132,7 @@ impl DebiasedSt {
         let samples: Vec<Tensor<4>> = below.iter().map(|one| one.z.clone()).collect();
         let apart = match index {
             0 => law.clone(),
-            _ => chain.layer(&samples)?,
+            _ => objective.layer(&samples)?,
         };
         let tape = match self.config.base {
             DebiasedBase::None => z.clone(),
@@ -161,8 +170,8 @@ impl DebiasedSt {
 fn moved(
     index: usize,
     drawn: &[Drawn],
-    noise: &ChainNoise,
-    chain: &CountedChain,
+    noise: &NoiseSource,
+    objective: &CountedObjective,
 ) -> Result<Vec<Tensor<4>>> {
     let [n, batch, d, k] = drawn[index].z.dims();
     let own = drawn[index].layer.moved();
@@ -172,7 +181,7 @@ fn moved(
     let mut samples: Vec<Tensor<4>> = drawn[..index].iter().map(|one| again(&one.z)).collect();
     samples.push(own.reshape([draws, batch, d, k]));
     for above in &drawn[index + 1..] {
-        let law = chain.layer(&samples)?.constant();
+        let law = objective.layer(&samples)?.constant();
         let z = match &above.uniform {
             Some(uniform) => {
                 let uniform = again(uniform);
