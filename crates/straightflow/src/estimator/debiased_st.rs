@@ -33,7 +33,10 @@ pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
     reference: "this library, docs/debiased-straight-through.md; without a base it is bitflip-1, \
                 arXiv 2208.06124",
     options: &[
-        ("base", "what is corrected: `straight-through`, `second-order-st` or `none`"),
+        (
+            "base",
+            "what is corrected: `straight-through`, `second-order-st` or `none`",
+        ),
         (
             "choice",
             "what the probability of a move is proportional to: `variance`, `learned` (the variance \
@@ -43,10 +46,19 @@ pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
             "curvature",
             "`learned`: the base's usual error along each move is part of the base; or `off`",
         ),
-        ("flips", "the number of moves of each draw along which it is corrected"),
-        ("rate", "the share of the newest observation in what is learned"),
+        (
+            "flips",
+            "the number of moves of each draw along which it is corrected",
+        ),
+        (
+            "rate",
+            "the share of the newest observation in what is learned",
+        ),
         ("samples", "the number of draws n of one estimate"),
-        ("scale", "the factor of the base: `one`, or `learned` to lower the variance"),
+        (
+            "scale",
+            "the factor of the base: `one`, or `learned` to lower the variance",
+        ),
     ],
     presets: &[
         Preset {
@@ -57,7 +69,11 @@ pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
         Preset {
             name: "bitflip",
             about: "bitflip-1: differences alone, without a base",
-            options: &[("base", "none"), ("choice", "variance"), ("curvature", "off")],
+            options: &[
+                ("base", "none"),
+                ("choice", "variance"),
+                ("curvature", "off"),
+            ],
         },
     ],
 });
@@ -251,11 +267,25 @@ impl DebiasedSt {
     /// The first part that a state lacks.
     fn missing(&self, state: &LayerState) -> Option<&'static str> {
         let parts = [
-            (self.config.curvature.is_learned(), state.curvature.is_none(), "curvature"),
-            (self.config.choice == ChoiceBy::Learned, state.residual.is_none(), "residual"),
-            (self.config.scale.is_learned(), state.scale.is_none(), "scale"),
+            (
+                self.config.curvature.is_learned(),
+                state.curvature.is_none(),
+                "curvature",
+            ),
+            (
+                self.config.choice == ChoiceBy::Learned,
+                state.residual.is_none(),
+                "residual",
+            ),
+            (
+                self.config.scale.is_learned(),
+                state.scale.is_none(),
+                "scale",
+            ),
         ];
-        let lacking = parts.into_iter().find(|(needed, missing, _)| *needed && *missing);
+        let lacking = parts
+            .into_iter()
+            .find(|(needed, missing, _)| *needed && *missing);
         lacking.map(|(_, _, part)| part)
     }
 
@@ -284,7 +314,11 @@ fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
 
 /// Tells the state the factor that a surrogate has, when it is differentiated.
 fn watched(carrier: Tensor<1>, seen: &Arc<Seen>) -> Tensor<1> {
-    custom_grad(carrier.clone(), carrier.inner(), Arc::new(FactorRule(seen.clone())))
+    custom_grad(
+        carrier.clone(),
+        carrier.inner(),
+        Arc::new(FactorRule(seen.clone())),
+    )
 }
 
 impl Estimator for DebiasedSt {
@@ -324,7 +358,14 @@ impl Estimator for DebiasedSt {
         let z = noise.get(0);
         let [n, batch, ..] = z.dims();
         let side = (noise.len() > 2).then(|| noise.get(2));
-        let layer = Layer::new(&self.config, self.state(0)?, law, z.clone(), noise.get(1), side)?;
+        let layer = Layer::new(
+            &self.config,
+            self.state(0)?,
+            law,
+            z.clone(),
+            noise.get(1),
+            side,
+        )?;
         let (layer, seen) = (Arc::new(layer), Arc::new(Seen::default()));
         let on_tape = match self.config.base {
             DebiasedBase::None => z.clone(),

@@ -29,7 +29,10 @@ pub(super) static ENTRY: Entry = Entry::new::<DoubleCvConfig>(About {
             "alpha",
             "the scale of the second control variate, at its start if it is tuned",
         ),
-        ("samples", "the number of draws n of one estimate, at least 2"),
+        (
+            "samples",
+            "the number of draws n of one estimate, at least 2",
+        ),
         ("tune", "whether alpha is learned to lower the variance"),
     ],
     presets: &[],

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::relaxation::{Counted, NOISE_LIMIT, blocks, count_each};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise,
-    Price, Reduction, Temperature,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::count::sigmoid;
 use crate::distribution::{CountLaw, FamilyKind, Law};

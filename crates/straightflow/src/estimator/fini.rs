@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::second_order_st::weighted;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise,
-    Price, Reduction,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::relaxation::{RelaxedRule, shifted};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise,
-    Price, Reduction, Temperature,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;

@@ -190,7 +190,10 @@ impl Muprop {
         let network = state.and_then(|state| state.baseline.as_ref());
         if let Some(network) = network.filter(|_| self.config.baseline == LearnedBaseline::Learned)
         {
-            signal = signal - network.forward(self.attached.input.as_ref(), laws.first)?.unsqueeze_dim(0);
+            signal = signal
+                - network
+                    .forward(self.attached.input.as_ref(), laws.first)?
+                    .unsqueeze_dim(0);
         }
         // A layer that depends on others has a law for each draw: then draws are rows of its batch.
         let rows = laws.own.dims()[0];

@@ -3,7 +3,9 @@
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::control::{Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
+use super::control::{
+    Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled,
+};
 use super::state::{Attached, has, numbers, read};
 use super::{
     About, Bias, Entry, Estimator, EstimatorConfig, LayerState, LearnedBaseline, Need, Network,
@@ -29,8 +31,14 @@ pub(super) static ENTRY: Entry = Entry::new::<RebarConfig>(About {
             "what is subtracted from the cost besides: `none` or `learned` (a network on the \
              conditioning input)",
         ),
-        ("eta", "the scale of the control variate, at its start if it is tuned"),
-        ("every", "the temperature is tuned at the steps that this divides"),
+        (
+            "eta",
+            "the scale of the control variate, at its start if it is tuned",
+        ),
+        (
+            "every",
+            "the temperature is tuned at the steps that this divides",
+        ),
         ("hidden", "the tanh units of the learned baseline"),
         ("samples", "the number of draws n of one estimate"),
         (
@@ -158,7 +166,9 @@ pub struct Rebar {
 
 impl Default for Rebar {
     fn default() -> Self {
-        RebarConfig::default().init().expect("the defaults are valid")
+        RebarConfig::default()
+            .init()
+            .expect("the defaults are valid")
     }
 }
 
@@ -197,7 +207,8 @@ impl Rebar {
             false => None,
         };
         let natural = law.natural().inner();
-        let constant = |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
+        let constant =
+            |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
         // A state may have parts that this configuration does not learn.
         let RebarConfig { tune, baseline, .. } = self.config;
         let part = |learned: bool| state.filter(|_| learned);
@@ -246,8 +257,8 @@ impl Rebar {
         }
         if self.tunes_temperature() {
             let gradient = controlled.gradient;
-            scalar = scalar
-                + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+            scalar =
+                scalar + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
         }
         Ok(scalar)
     }
@@ -261,11 +272,21 @@ impl Stacked for Rebar {
     ) -> Result<Outcome> {
         let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
-        let temperature = |layer| Ok(self.numbers(drawn.rows(layer), &laws[layer])?.log_temperature);
+        let temperature = |layer| {
+            Ok(self
+                .numbers(drawn.rows(layer), &laws[layer])?
+                .log_temperature)
+        };
         let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
         let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
         let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
-            self.layer(drawn.rows(layer), &laws[layer], &drawn.relaxed[layer], values, objective)
+            self.layer(
+                drawn.rows(layer),
+                &laws[layer],
+                &drawn.relaxed[layer],
+                values,
+                objective,
+            )
         };
         let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::second_order_st::weighted;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise,
-    Price, Reduction, Temperature,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
@@ -62,7 +62,10 @@ impl EstimatorConfig for ReinmaxConfig {
         ENTRY.need_samples(self.samples, 1)?;
         self.temperature.check(&ENTRY)?;
         if self.temperature.floor() < 1.0 {
-            let message = format!("the temperature must be at least 1, got `{}`", self.temperature);
+            let message = format!(
+                "the temperature must be at least 1, got `{}`",
+                self.temperature
+            );
             return Err(ENTRY.invalid(message));
         }
         Ok(Reinmax { config: self })

@@ -4,11 +4,13 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::chain::to_rows;
-use super::control::{ControlVariate, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
+use super::control::{
+    ControlVariate, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled,
+};
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, ControlNetwork, Entry, Estimator, EstimatorConfig, LayerState, Need,
-    NoiseSource, NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
+    About, Bias, ControlNetwork, Entry, Estimator, EstimatorConfig, LayerState, Need, NoiseSource,
+    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -156,7 +158,9 @@ pub struct Relax {
 
 impl Default for Relax {
     fn default() -> Self {
-        RelaxConfig::default().init().expect("the defaults are valid")
+        RelaxConfig::default()
+            .init()
+            .expect("the defaults are valid")
     }
 }
 
@@ -215,8 +219,8 @@ impl Relax {
         let mut scalar = controlled.model + controlled.variance;
         if self.tunes_temperature() {
             let gradient = controlled.gradient;
-            scalar = scalar
-                + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+            scalar =
+                scalar + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
         }
         Ok(scalar)
     }
@@ -230,9 +234,18 @@ impl Stacked for Relax {
     ) -> Result<Outcome> {
         let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
-        let temperature = |(layer, law): (usize, &Law)| match &self.attached.layer(&ENTRY, layer)?.log_temperature {
+        let temperature = |(layer, law): (usize, &Law)| match &self
+            .attached
+            .layer(&ENTRY, layer)?
+            .log_temperature
+        {
             Some(number) => read(number, law),
-            None => Ok(law.natural().inner().zeros_like().slice([0..1, 0..1, 0..1]).reshape([1])),
+            None => Ok(law
+                .natural()
+                .inner()
+                .zeros_like()
+                .slice([0..1, 0..1, 0..1])
+                .reshape([1])),
         };
         let temperatures: Result<Vec<_>> = laws.iter().enumerate().map(temperature).collect();
         let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
@@ -240,7 +253,14 @@ impl Stacked for Relax {
             let relaxed = &drawn.relaxed[layer];
             let rows = laws[layer].dims()[0];
             let below: Vec<_> = below.iter().map(|z| to_rows(z.clone(), rows)).collect();
-            self.layer(drawn.rows(layer), &laws[layer], relaxed, values, &below, objective)
+            self.layer(
+                drawn.rows(layer),
+                &laws[layer],
+                relaxed,
+                values,
+                &below,
+                objective,
+            )
         };
         let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))

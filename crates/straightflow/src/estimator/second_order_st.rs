@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{
-    Tensor,
-    activation::softmax,
-};
+use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise,
-    Price, Reduction,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
 use crate::objective::ObjectiveKind;
-use crate::ops::{Rule, custom_grad};
 use crate::ops::fused::sigmoid;
+use crate::ops::{Rule, custom_grad};
 
 pub(super) static ENTRY: Entry = Entry::new::<SecondOrderStConfig>(About {
     id: "second-order-st",
@@ -31,7 +28,10 @@ pub(super) static ENTRY: Entry = Entry::new::<SecondOrderStConfig>(About {
     reference: "the limit of the Wasserstein projection of Cheng et al. 2019, arXiv 1910.02176; \
                 for Bernoulli and Categorical ReinMax: Liu et al. 2023, arXiv 2304.08612",
     options: &[
-        ("baseline", "`none`, or `loo`: the gradient of the other draws, on average"),
+        (
+            "baseline",
+            "`none`, or `loo`: the gradient of the other draws, on average",
+        ),
         ("samples", "the number of draws n of one estimate"),
     ],
     presets: &[],

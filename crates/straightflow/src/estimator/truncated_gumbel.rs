@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::relaxation::{Counted, NOISE_LIMIT, blocks, count_each};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise,
-    Price, Reduction, Temperature,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::{CountLaw, FamilyKind, Law};
 use crate::error::Result;
@@ -18,7 +18,8 @@ use crate::ops::custom_grad;
 pub(super) static ENTRY: Entry = Entry::new::<TruncatedGumbelConfig>(About {
     id: "truncated-gumbel",
     name: "Truncated Gumbel-softmax (GenGS)",
-    families: &[FamilyKind::Poisson,
+    families: &[
+        FamilyKind::Poisson,
         FamilyKind::Binomial,
         FamilyKind::NegativeBinomial,
     ],
@@ -182,7 +183,11 @@ impl Pathwise for TruncatedGumbel {
         let (value, rule) = count_each(noise, law, |variable, numbers| {
             let soft = soft_count(&laws[variable], windows[variable], numbers, temperature);
             Counted {
-                value: if self.config.hard { soft.chosen } else { soft.mean },
+                value: if self.config.hard {
+                    soft.chosen
+                } else {
+                    soft.mean
+                },
                 weight: soft.weight,
             }
         });
@@ -232,7 +237,11 @@ fn soft_count(
         .map(|(k, u)| law.ln_pmf(k as f64) - (-u.ln()).ln())
         .collect();
     let best = (0..perturbed.len()).fold(0, |best, i| {
-        if perturbed[i] > perturbed[best] { i } else { best }
+        if perturbed[i] > perturbed[best] {
+            i
+        } else {
+            best
+        }
     });
     let chosen = lo as f64 + best as f64;
     // Everything is relative to the chosen value, which loses no digits of large counts.
@@ -255,5 +264,6 @@ fn soft_count(
 }
 
 fn count_laws(law: &Law) -> Vec<CountLaw> {
-    law.count_laws().expect("only ordered families are supported")
+    law.count_laws()
+        .expect("only ordered families are supported")
 }

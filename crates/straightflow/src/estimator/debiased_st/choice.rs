@@ -54,7 +54,11 @@ pub(super) fn choose(
             (q, total.expand(weight.dims()))
         }
         Preference::Equal => {
-            let positive = weight.clone().greater_elem(0.0).float().cast(weight.dtype());
+            let positive = weight
+                .clone()
+                .greater_elem(0.0)
+                .float()
+                .cast(weight.dtype());
             let number = positive.clone().sum_dim(2);
             let q = positive / number.clone().clamp_min(1.0);
             (q, weight.clone() * number)

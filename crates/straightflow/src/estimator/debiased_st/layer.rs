@@ -10,7 +10,7 @@ use super::{ChoiceBy, DebiasedBase, DebiasedStConfig, ENTRY};
 use crate::distribution::{Family, Law, Moves, repeat_to};
 use crate::error::{Error, Result};
 use crate::estimator::second_order_st::weighted;
-use crate::estimator::state::{RunningMeans, LayerState, Teach};
+use crate::estimator::state::{LayerState, RunningMeans, Teach};
 use crate::ops::Rule;
 
 /// The least root mean square of a residual, so that a choice by it is defined where all are zero.
@@ -133,9 +133,9 @@ impl Layer {
     pub fn base(&self, gradient: Tensor<4>) -> Tensor<4> {
         let base = match self.base {
             DebiasedBase::None => return gradient.zeros_like(),
-            DebiasedBase::StraightThrough => {
-                self.moves.weighted_sum(self.moves.predicted_slope(gradient))
-            }
+            DebiasedBase::StraightThrough => self
+                .moves
+                .weighted_sum(self.moves.predicted_slope(gradient)),
             DebiasedBase::SecondOrderSt => {
                 weighted(self.moves.law(), self.moves.samples(), gradient)
             }
@@ -222,9 +222,13 @@ fn selection(base: DebiasedBase, moves: &Moves) -> (Tensor<4>, Option<Tensor<4>>
 fn cells(moves: &Moves) -> Vec<Tensor<4>> {
     let (law, z) = (moves.law(), moves.samples());
     match law.family() {
-        Family::Categorical => (0..z.dims()[3]).map(|j| z.clone().narrow(3, j, 1)).collect(),
+        Family::Categorical => (0..z.dims()[3])
+            .map(|j| z.clone().narrow(3, j, 1))
+            .collect(),
         _ => {
-            let above = z.clone().greater(law.mean().unsqueeze::<4>().expand(z.dims()));
+            let above = z
+                .clone()
+                .greater(law.mean().unsqueeze::<4>().expand(z.dims()));
             let above = above.float().cast(z.dtype());
             vec![-above.clone() + 1.0, above]
         }

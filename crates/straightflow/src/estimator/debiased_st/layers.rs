@@ -75,7 +75,9 @@ impl Stacked for DebiasedSt {
             let rise = there - values.clone().repeat_dim(0, rows / n);
             // A layer that depends on others has a law for each draw: then draws are rows of it.
             let of_law = one.law.dims()[0];
-            let slopes = one.layer.slopes(rise.reshape([rows * batch / of_law, of_law]));
+            let slopes = one
+                .layer
+                .slopes(rise.reshape([rows * batch / of_law, of_law]));
             let differences = along(&one.law, one.layer.differences(slopes.clone()));
             let differences = watched(differences, &one.seen);
             gradient = Some(match gradient {
@@ -200,9 +202,7 @@ fn moved(
 fn draw_noise(law: &Law, n: usize) -> NoiseSpec {
     let [n, batch, d, _] = law.sample_dims(n);
     match law.family() {
-        Family::Bernoulli | Family::Categorical => {
-            NoiseSpec::uniform("uniform", [n, batch, d, 1])
-        }
+        Family::Bernoulli | Family::Categorical => NoiseSpec::uniform("uniform", [n, batch, d, 1]),
         Family::Binomial { .. } | Family::Poisson | Family::NegativeBinomial { .. } => {
             NoiseSpec::samples(law, n)
         }
@@ -219,7 +219,9 @@ fn from_uniform(law: &Law, uniform: &Tensor<4>) -> Tensor<4> {
             let shape = uniform.dims();
             let rare = sigmoid(-natural.clone().abs()).expand(shape);
             let likely = natural.greater_elem(0.0).expand(shape);
-            let side = uniform.clone().mask_where(likely.clone(), -uniform.clone() + 1.0);
+            let side = uniform
+                .clone()
+                .mask_where(likely.clone(), -uniform.clone() + 1.0);
             let z = side.lower(rare).bool_xor(likely);
             z.float().cast(uniform.dtype())
         }
