@@ -3,8 +3,8 @@
 
 use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Family, FamilyKind, Law};
-use straightflow::estimator::{Chain, ChainEstimate};
-use straightflow::objective::ObjectiveKind;
+use straightflow::estimator::Estimate;
+use straightflow::objective::{Objective, ObjectiveKind};
 
 use crate::gradients::{tensor, to_vec};
 use crate::problem::softmax;
@@ -63,7 +63,7 @@ impl Stack {
     }
 
     /// The gradients by the lower layer's parameters and by the upper one's bias, element by element.
-    pub fn gradients(&self, estimate: &ChainEstimate<Law>) -> Vec<Vec<f64>> {
+    pub fn gradients(&self, estimate: &Estimate<Law>) -> Vec<Vec<f64>> {
         let [batch, d, k] = self.parameters[0].dims();
         let grads = estimate.surrogate.backward();
         let [lower, upper] = self.parameters.each_ref().map(|leaf| {
@@ -75,7 +75,7 @@ impl Stack {
     }
 }
 
-impl Chain<Law> for Stack {
+impl Objective<Law> for Stack {
     fn layers(&self) -> usize {
         2
     }

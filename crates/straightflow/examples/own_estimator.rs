@@ -128,7 +128,7 @@ fn main() -> Result<(), Error> {
 
     let estimator = TaylorScore::default();
     let noise = vec![z.clone().reshape([1, 4, 2, 1])];
-    let gradients = estimator.gradient_from_noise(noise, &q, cost)?;
+    let gradients = estimator.gradient(noise, &q, cost)?;
     let probabilities = q.log_prob(z.unsqueeze_dim(0)).exp();
     let expected = probabilities.matmul(gradients);
     let exact = Exact::default().gradient(&q, cost)?.narrow(0, 0, 1);

@@ -210,7 +210,7 @@ pub enum Error {
 
     /// An estimator with state of its own that was not given any.
     #[error(
-        "`{estimator}` has state of its own, for each layer: make it with `init_state` and attach it with `bind`, for a chain with `ChainState::new` and `bind_layers`"
+        "`{estimator}` has state of its own, for each layer: make it with `init_state`, for several layers with `State::stacked`, and attach it with `bind`"
     )]
     MissingState {
         /// The estimator's id.

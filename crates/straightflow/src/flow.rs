@@ -9,7 +9,7 @@ use crate::Key;
 use crate::distribution::{CountLaw, Distribution, Family, Law};
 use crate::error::{Error, Result};
 use crate::exact::Exact;
-use crate::objective::{CostFn, CountedObjective, Untyped};
+use crate::objective::{CountedObjective, Single, Untyped};
 use crate::ops::{from_host, to_host};
 use crate::projection::{Atoms, Measure, ProjectionError};
 
@@ -134,9 +134,9 @@ impl ProjectedFlow {
                 (z, to_host(probability))
             }
         };
-        let cost = CostFn(cost);
-        let objective = Untyped::new(&cost);
-        let objective = CountedObjective::new(&objective);
+        let single = Single::new(q, cost);
+        let objective = Untyped::new(&single);
+        let objective = CountedObjective::new(&objective)?;
         let (values, slopes) = objective.value_and_gradient(z.clone(), &law)?;
         let (samples, slopes) = (to_host(z), to_host(slopes));
         let moved: Vec<f64> = samples

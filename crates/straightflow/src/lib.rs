@@ -66,11 +66,11 @@ pub mod prelude {
     };
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
-        Chain, ChainEstimate, ChainState, Estimate, Estimator, EstimatorConfig, EstimatorExt,
-        Pathwise, PathwiseExt, Spec, State, StateShape, Temperature,
+        Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec, State,
+        StateShape, Temperature,
     };
     pub use crate::exact::Exact;
-    pub use crate::objective::Objective;
+    pub use crate::objective::{Objective, Single};
 }
 
 #[cfg(doctest)]

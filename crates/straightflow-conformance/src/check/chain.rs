@@ -3,7 +3,7 @@
 
 use burn::tensor::{DType, Device};
 use straightflow::distribution::Law;
-use straightflow::estimator::{ChainEstimate, ChainState, Estimator, EstimatorExt, StateShape};
+use straightflow::estimator::{Estimate, Estimator, EstimatorExt, State, StateShape};
 use straightflow::objective::ObjectiveKind;
 use straightflow::{Error, Key, Result as Outcome};
 
@@ -62,15 +62,15 @@ pub fn chain(subject: &Subject) -> Result<(), Failure> {
 }
 
 /// The estimate of a chain, with new states of its own if the estimator has any.
-fn estimate(estimator: &dyn Estimator, key: Key, stack: &Stack) -> Outcome<ChainEstimate<Law>> {
+fn estimate(estimator: &dyn Estimator, key: Key, stack: &Stack) -> Outcome<Estimate<Law>> {
     let shapes = StateShape::stacked(&stack.laws(), 0);
     let device = Device::flex().autodiff();
-    match ChainState::new(estimator, Key::new(7), &shapes, &device) {
+    match State::stacked(estimator, Key::new(7), &shapes, &device) {
         Some(states) => {
-            let bound = estimator.bind_layers(&states.layers, None)?;
-            bound.estimate_chain(key, stack as &Stack)
+            let bound = estimator.bind(&states, None)?;
+            bound.estimate_objective(key, stack as &Stack)
         }
-        None => estimator.estimate_chain(key, stack),
+        None => estimator.estimate_objective(key, stack),
     }
 }
 

@@ -90,13 +90,13 @@ fn leaks(subject: &Subject, product: &Product) -> Result<(), String> {
     let text = |error: straightflow::Error| error.to_string();
 
     let bound = estimator.bind(&state, Some(x.clone())).map_err(text)?;
-    let by_natural = bound.gradient_from_noise(noise.clone(), &constant, cost);
+    let by_natural = bound.gradient(noise.clone(), &constant, cost);
     let by_natural = by_natural.map_err(text)?.reshape([FEW, d * k]);
     let want = by_natural.matmul(matrix.clone().transpose()) / FEW as f64;
 
     let leaf = Tensor::from_inner(x).require_grad();
     let bound = estimator.bind(&state, Some(leaf.clone())).map_err(text)?;
-    let estimate = bound.estimate_from_noise(noise, &made(leaf.clone()), cost);
+    let estimate = bound.estimate(noise, &made(leaf.clone()), cost);
     let grads = estimate.map_err(text)?.surrogate.backward();
     let got = leaf.grad(&grads).map(to_vec).unwrap_or_default();
     let want = to_vec(want);

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use straightflow::Result;
 use straightflow::distribution::{FamilyKind, Law};
 use straightflow::estimator::{
-    Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, Need, Noise, NoiseSpec,
-    Outcome, Pass, Price, Stacked, Stacking,
+    Bias, Entry, Estimator, Need, NoiseSource, NoiseSpec, Outcome, Pass, Price, Stacked, Stacking,
 };
 use straightflow::objective::CountedObjective;
 
@@ -44,24 +43,19 @@ impl Estimator for Score {
         }
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        let z = noise.get(0);
-        let cost = objective.evaluate(z.clone(), law)?;
-        let score = law.log_prob(z.clone()) * cost.clone().inner();
-        Ok(Outcome::new(cost, score.mean(), z))
-    }
-
     fn stacking(&self) -> Stacking<'_> {
         Stacking::Own(self)
     }
 }
 
 impl Stacked for Score {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let mut pass = Pass::new(self, self.samples(), chain, |law, n| {
-            Ok(noise.next(law, &self.noise(law, n))?.get(0))
-        })?;
-        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let mut pass = Pass::hard(self, noise, objective)?;
+        let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
         if self.config.mistake == Mistake::LowestOnly {
             pass.laws.truncate(1);
         }

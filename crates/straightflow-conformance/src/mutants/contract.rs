@@ -87,8 +87,8 @@ impl Estimator for Contract {
         Ok(Outcome {
             values: cost.clone().inner(),
             surrogate: cost.mean(),
-            samples: z.inner(),
-            lesson: None,
+            samples: vec![z.inner()],
+            lessons: Vec::new(),
         })
     }
 

@@ -6,8 +6,8 @@ use burn::tensor::{Device, Tensor, TensorData, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 use straightflow::distribution::{FamilyKind, Law};
 use straightflow::estimator::{
-    Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, State,
-    StateShape,
+    Bias, Entry, Estimator, EstimatorConfig, LayerState, Need, Noise, NoiseSpec, Outcome, Price,
+    State, StateShape,
 };
 use straightflow::objective::CountedObjective;
 use straightflow::{Error, Key, Result};
@@ -65,7 +65,7 @@ impl EstimatorConfig for Config {
 #[derive(Clone, Debug)]
 pub struct Relax {
     config: Config,
-    bound: Option<(State, Option<Tensor<2>>)>,
+    bound: Option<(LayerState, Option<Tensor<2>>)>,
 }
 
 impl Estimator for Relax {
@@ -145,22 +145,18 @@ impl Estimator for Relax {
         Ok(Outcome::new(cost, scalar, b))
     }
 
-    fn init_state(&self, _key: Key, shape: StateShape, device: &Device) -> Option<State> {
-        let mut state = State::default();
+    fn init_layer(&self, _key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
+        let mut state = LayerState::default();
         let number = TensorData::new(vec![0.8], [1]);
         let number = Tensor::from_data(number, (device, shape.dtype));
         state.coefficients = Some(Param::from_tensor(number));
         Some(state)
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         Ok(Box::new(Self {
             config: self.config.clone(),
-            bound: states.first().map(|state| (state.clone(), input)),
+            bound: state.layers.first().map(|layer| (layer.clone(), input)),
         }))
     }
 }

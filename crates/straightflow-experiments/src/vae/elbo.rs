@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use straightflow::distribution::Law;
-use straightflow::estimator::{Chain, Estimator, chain_log_prob};
+use straightflow::estimator::{Estimator, chain_log_prob};
 use straightflow::fused::bernoulli_log_prob;
 use straightflow::objective::{Objective, ObjectiveKind};
 
@@ -88,21 +88,6 @@ impl<'a> Elbo<'a> {
 // the samples, also between the hard ones. So nothing is dropped there: what is to be constant is passed as
 // a constant.
 impl Objective<Law> for Elbo<'_> {
-    fn cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
-        self.negative(self.model, self.direct, &[z], std::slice::from_ref(q))
-    }
-
-    fn kind(&self) -> ObjectiveKind {
-        self.kind
-    }
-
-    fn frozen_cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
-        let q = std::slice::from_ref(q);
-        self.negative(self.frozen(), Direct::Kept, &[z], q)
-    }
-}
-
-impl Chain<Law> for Elbo<'_> {
     fn layers(&self) -> usize {
         self.model.layers()
     }

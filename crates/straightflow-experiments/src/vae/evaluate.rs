@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::{DType, Tensor, activation::sigmoid};
 use straightflow::distribution::Law;
-use straightflow::estimator::Chain;
+use straightflow::objective::Objective;
 use straightflow::{Key, Result};
 use straightflow_data::Split;
 
@@ -33,7 +33,7 @@ fn costs(model: &Vae, batch: Batch, key: Key, n: usize) -> Result<Tensor<2>> {
         z.push(sample.reshape([n, images, d, k]));
         laws.push(law);
     }
-    Ok(Chain::cost(&elbo, &z, &laws))
+    Ok(Objective::cost(&elbo, &z, &laws))
 }
 
 /// `-log (1/n) sum_i exp(-f_i)` for each image, from its costs.

@@ -8,7 +8,8 @@ use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 use straightflow::Key;
-use straightflow::estimator::{ChainState, Estimator, EstimatorExt, Lesson, StateShape};
+use straightflow::distribution::Law;
+use straightflow::estimator::{Estimate, Estimator, EstimatorExt, State, StateShape};
 use straightflow::fused::AdamConfig;
 use straightflow::objective::Counts;
 use straightflow_data::{Batches, Order};
@@ -86,7 +87,7 @@ pub struct Trainer<'a> {
     pub(super) model: Vae,
     pub(super) optimiser: ModuleOptimizer,
     pub(super) prior_optimiser: ModuleOptimizer,
-    pub(super) state: Option<ChainState>,
+    pub(super) state: Option<State>,
     pub(super) state_optimiser: ModuleOptimizer,
     pub(super) moments: Moments,
     pub(super) place: Place,
@@ -111,7 +112,7 @@ impl<'a> Trainer<'a> {
         }
         let adam = AdamConfig::default();
         Ok(Self {
-            state: ChainState::new(&*estimator, keys.state, &shapes, &device),
+            state: State::stacked(&*estimator, keys.state, &shapes, &device),
             scheduled: estimator.config().get("temperature").is_some(),
             batches: images.batches(config.batch),
             optimiser: adam.init(),
@@ -224,38 +225,20 @@ impl<'a> Trainer<'a> {
         };
         let plain = of_step.as_deref().unwrap_or(&*self.estimator);
         let bound = match &self.state {
-            Some(state) => Some(plain.bind_layers(&state.layers, Some(batch.input.clone()))?),
+            Some(state) => Some(plain.bind(state, Some(batch.input.clone()))?),
             None => None,
         };
         let estimator = bound.as_deref().unwrap_or(plain);
 
         let kind = estimator.entry().objective;
         let elbo = Elbo::new(&self.model, batch.x, batch.input, self.config.direct).of_kind(kind);
-        let (surrogate, values, counts, lessons) = if self.model.layers() == 1 {
-            let law = self.model.posterior(elbo.input(), &[])?;
-            let estimate = estimator.estimate_objective(key, &law, &elbo)?;
-            let lessons: Vec<Lesson> = estimate.lesson.into_iter().collect();
-            (
-                estimate.surrogate,
-                estimate.values,
-                estimate.counts,
-                lessons,
-            )
-        } else {
-            let estimate = estimator.estimate_chain(key, &elbo)?;
-            (
-                estimate.surrogate,
-                estimate.values,
-                estimate.counts,
-                estimate.lessons,
-            )
-        };
+        let estimate = estimator.estimate_objective(key, &elbo)?;
         // What is held twice is not changed in place.
         drop(elbo);
         drop(bound);
-        let cost = scalar(surrogate.clone().inner());
-        let mut gradients = surrogate.backward();
-        self.learn_state(&mut gradients, values, &lessons);
+        let cost = scalar(estimate.surrogate.clone().inner());
+        let mut gradients = estimate.surrogate.backward();
+        self.learn_state(&mut gradients, &estimate);
 
         let mut own = GradientsParams::from_module(&mut gradients, &self.model);
         if self.place.steps.is_multiple_of(Moments::EVERY) {
@@ -271,20 +254,15 @@ impl<'a> Trainer<'a> {
             model = self.prior_optimiser.step(rate, model, own);
         }
         self.model = model;
-        Ok((cost, counts))
+        Ok((cost, estimate.counts))
     }
 
-    fn learn_state(
-        &mut self,
-        gradients: &mut burn::tensor::Gradients,
-        values: Tensor<2>,
-        lessons: &[Lesson],
-    ) {
+    fn learn_state(&mut self, gradients: &mut burn::tensor::Gradients, estimate: &Estimate<Law>) {
         if let Some(state) = self.state.take() {
             let own = GradientsParams::from_module(gradients, &state);
             let rate = self.config.state_learning_rate;
             let mut state = self.state_optimiser.step(rate, state, own);
-            state.note(values, lessons);
+            state.update(estimate);
             self.state = Some(state);
         }
     }

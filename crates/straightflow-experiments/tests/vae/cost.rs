@@ -3,7 +3,7 @@
 use burn::tensor::{Device, Tensor};
 use straightflow::Key;
 use straightflow::distribution::{Family, Law};
-use straightflow::estimator::Chain;
+use straightflow::objective::Objective;
 use straightflow_experiments::vae::{Architecture, Centring, Direct, Elbo};
 
 use super::scalar::{Code, Scalar, images, layout, model, seen, tensor};
@@ -37,7 +37,7 @@ fn compare(arch: Architecture, family: Family, centring: Centring, relaxed: bool
         z.push(sample.reshape([DRAWS, 2, d, k]));
         laws.push(law);
     }
-    let cost = values(Chain::cost(&elbo, &z, &laws));
+    let cost = values(Objective::cost(&elbo, &z, &laws));
     let width = layout.dims[0] * layout.dims[1];
     let z: Vec<Vec<f64>> = z.into_iter().map(values).collect();
     for (row, cost) in cost.iter().enumerate() {

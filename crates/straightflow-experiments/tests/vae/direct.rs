@@ -4,8 +4,8 @@
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor};
 use straightflow::distribution::{Family, Law};
-use straightflow::estimator::{Chain, EstimatorExt, Spec};
-use straightflow::objective::ObjectiveKind;
+use straightflow::estimator::{EstimatorExt, Spec};
+use straightflow::objective::{Objective, ObjectiveKind};
 use straightflow_experiments::vae::{Architecture, Centring, Direct, Elbo, Layout, Prior, Vae};
 
 use super::scalar::{Parameters, Scalar, all_bits, images, layout, model, seen, tensor};
@@ -111,9 +111,8 @@ impl Case {
     /// The gradients of an estimate with given noise.
     fn estimate(&self, spec: &str, elbo: &Elbo, noise: Tensor<4>) -> Parameters {
         let estimator = spec.parse::<Spec>().and_then(|spec| spec.build());
-        let law = self.model.posterior(&self.input, &[]).expect("a law");
         let estimate = estimator
-            .and_then(|e| e.estimate_objective_from_noise(vec![noise], &law, elbo))
+            .and_then(|e| e.estimate_objective(vec![noise], elbo))
             .expect("an estimate");
         gradients(&self.model, &estimate.surrogate.backward())
     }
@@ -139,7 +138,9 @@ fn the_exact_gradient_does_not_depend_on_the_direct_term() {
             let estimator = Spec::new("enumerate").build().expect("an estimator");
             let elbo = case.elbo(direct);
             let key = straightflow::Key::new(1);
-            let estimate = estimator.estimate_chain(key, &elbo).expect("an estimate");
+            let estimate = estimator
+                .estimate_objective(key, &elbo)
+                .expect("an estimate");
             let got = gradients(&case.model, &estimate.surrogate.backward());
             let distance = distance(&got, &expected);
             assert!(distance < CLOSE, "{arch:?}, {direct:?}: {distance}");
@@ -259,7 +260,7 @@ fn the_frozen_cost_has_the_gradient_by_relaxed_samples_of_both_layers() {
     let laws: Vec<Law> = (0..2)
         .map(|l| elbo.layer(&z[..l]).expect("a law"))
         .collect();
-    let grads = Chain::frozen_cost(&elbo, &z, &laws).sum().backward();
+    let grads = Objective::frozen_cost(&elbo, &z, &laws).sum().backward();
     for (layer, leaf) in z.iter().enumerate() {
         let gradient = leaf.grad(&grads).expect("a gradient").into_data();
         let gradient = gradient.as_slice::<f32>().expect("f32").to_vec();

@@ -84,11 +84,17 @@ fn debiased_straight_through_is_ahead_of_arm() {
         let row = row(table, "linear", estimator);
         assert_eq!((row.seeds, row.epochs, row.unfinished), (3, 100, 0));
         assert!(row.test_nelbo <= most, "{estimator}: {}", row.test_nelbo);
-        assert!(row.test_nelbo <= arm - 3.0, "{estimator}: {}", row.test_nelbo);
+        assert!(
+            row.test_nelbo <= arm - 3.0,
+            "{estimator}: {}",
+            row.test_nelbo
+        );
     }
     let variance = |estimator: &str, epoch: usize| {
         let row = row("2026-11-16-table2-unbiased", "linear", estimator);
-        row.curve[epoch - 1].gradient_variance.expect("it was measured")
+        row.curve[epoch - 1]
+            .gradient_variance
+            .expect("it was measured")
     };
     for epoch in [1, 5, 10, 20, 50, 100] {
         let order = ["debiased-st", "arms", "disarm"].map(|estimator| variance(estimator, epoch));

@@ -85,7 +85,7 @@ pub(super) fn pair_outcome(
     Ok(Outcome {
         surrogate: values.clone().mean() + gradient_only(trained + gradient),
         values,
-        samples: z.inner(),
-        lesson: None,
+        samples: vec![z.inner()],
+        lessons: Vec::new(),
     })
 }

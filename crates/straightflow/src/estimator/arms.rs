@@ -1,15 +1,13 @@
 //! The antithetic REINFORCE estimator with more than two draws, ARMS.
 
-use burn::tensor::{
-    Tensor,
-    activation::log_sigmoid,
-};
+use burn::tensor::{Tensor, activation::log_sigmoid};
 use serde::{Deserialize, Serialize};
 
 use super::antithetic::{along, bits};
 use super::reinforce::leave_one_out;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, Stacking,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;

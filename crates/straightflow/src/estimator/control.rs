@@ -15,8 +15,9 @@
 use burn::tensor::{Tensor, activation::softmax};
 
 use super::antithetic::along;
-use super::chain::{ChainNoise, Conditional, CountedChain, Pass};
+use super::chain::{Conditional, Pass};
 use super::estimate::Estimator;
+use super::noise::NoiseSource;
 use super::registry::Entry;
 use super::relaxation::{harden, jacobian, log_exponential, relax, shifted};
 use crate::distribution::{Family, Law};
@@ -261,16 +262,11 @@ pub(super) fn check_temperature(entry: &Entry, temperature: f64) -> Result<()> {
     Ok(())
 }
 
-/// Which layer of a chain it is, and the draws that its law has a row for, besides batch elements.
+/// Which layer it is, and the draws that its law has a row for, besides batch elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
     pub layer: usize,
     pub draws: usize,
-}
-
-impl Rows {
-    /// The only layer, whose rows are batch elements.
-    pub const SINGLE: Self = Self { layer: 0, draws: 1 };
 }
 
 /// A conditioning input `[batch, features]` for so many draws, draw by draw.
@@ -281,7 +277,7 @@ pub(super) fn tiled(input: &Tensor<2>, draws: usize) -> Tensor<2> {
     }
 }
 
-/// A chain of hard samples, with the relaxed samples behind each layer.
+/// Hard samples of all layers, with the relaxed samples behind each layer.
 pub(super) struct RelaxedPass {
     pub pass: Pass,
     pub relaxed: Vec<Relaxed>,
@@ -291,17 +287,17 @@ pub(super) struct RelaxedPass {
 impl RelaxedPass {
     pub fn new(
         estimator: &impl Estimator,
-        noise: &ChainNoise,
-        chain: &CountedChain,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
     ) -> Result<Self> {
         let (mut relaxed, mut numbers) = (Vec::new(), Vec::new());
-        let pass = Pass::new(estimator, estimator.samples(), chain, |law, n| {
-            let u = noise.next(law, &estimator.noise(law, n))?.get(0);
+        let pass = Pass::new(estimator, noise, objective, |law, noise| {
+            let u = noise.get(0);
             let layer = Relaxed::new(law, u.clone());
             let hard = layer.hard.clone();
             relaxed.push(layer);
             numbers.push(u);
-            Ok(hard)
+            hard
         })?;
         Ok(Self {
             pass,
@@ -327,7 +323,7 @@ impl RelaxedPass {
     /// that keeps the estimate unbiased, and `f(s)` close to `f(b)`.
     pub fn sum_layers(
         &self,
-        chain: &CountedChain,
+        objective: &CountedObjective,
         cost: &Tensor<2>,
         log_temperatures: &[Tensor<1>],
         rule: impl Fn(usize, &[Tensor<4>], Tensor<2>, &CountedObjective) -> Result<Tensor<1>>,
@@ -346,7 +342,7 @@ impl RelaxedPass {
         let mut total: Option<Tensor<1>> = None;
         for (layer, law) in laws.iter().enumerate() {
             let below = &z[..layer];
-            let conditional = Conditional::new(chain, below, &laws[0], &soften, false);
+            let conditional = Conditional::new(objective, law, below, &laws[0], &soften, false);
             let [n, rows, ..] = self.relaxed[layer].z.dims();
             let values = cost.clone().inner().reshape([n, rows]);
             debug_assert_eq!(rows, law.dims()[0]);

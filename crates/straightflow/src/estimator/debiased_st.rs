@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use self::layer::{BaseRule, FactorRule, Layer, Seen};
 use self::memory::MovesLesson;
 use super::antithetic::along;
-use super::state::{Attached, Lesson, RunningMeans};
+use super::state::{Attached, LayerState, Lesson, RunningMeans};
 use super::{
     About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Preset, Price,
     Stacking, State, StateShape,
@@ -35,7 +35,10 @@ pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
     reference: "this library, docs/debiased-straight-through.md; without a base it is bitflip-1, \
                 arXiv 2208.06124",
     options: &[
-        ("base", "what is corrected: `straight-through`, `second-order-st` or `none`"),
+        (
+            "base",
+            "what is corrected: `straight-through`, `second-order-st` or `none`",
+        ),
         (
             "choice",
             "what the probability of a move is proportional to: `variance`, `learned` (the variance \
@@ -45,10 +48,19 @@ pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
             "curvature",
             "`learned`: the base's usual error along each move is part of the base; or `off`",
         ),
-        ("flips", "the number of moves of each draw along which it is corrected"),
-        ("rate", "the share of the newest observation in what is learned"),
+        (
+            "flips",
+            "the number of moves of each draw along which it is corrected",
+        ),
+        (
+            "rate",
+            "the share of the newest observation in what is learned",
+        ),
         ("samples", "the number of draws n of one estimate"),
-        ("scale", "the factor of the base: `one`, or `learned` to lower the variance"),
+        (
+            "scale",
+            "the factor of the base: `one`, or `learned` to lower the variance",
+        ),
     ],
     presets: &[
         Preset {
@@ -59,7 +71,11 @@ pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
         Preset {
             name: "bitflip",
             about: "bitflip-1: differences alone, without a base",
-            options: &[("base", "none"), ("choice", "variance"), ("curvature", "off")],
+            options: &[
+                ("base", "none"),
+                ("choice", "variance"),
+                ("curvature", "off"),
+            ],
         },
     ],
 });
@@ -251,18 +267,32 @@ impl DebiasedSt {
     }
 
     /// The first part that a state lacks.
-    fn missing(&self, state: &State) -> Option<&'static str> {
+    fn missing(&self, state: &LayerState) -> Option<&'static str> {
         let parts = [
-            (self.config.curvature.is_learned(), state.curvature.is_none(), "curvature"),
-            (self.config.choice == ChoiceBy::Learned, state.residual.is_none(), "residual"),
-            (self.config.scale.is_learned(), state.scale.is_none(), "scale"),
+            (
+                self.config.curvature.is_learned(),
+                state.curvature.is_none(),
+                "curvature",
+            ),
+            (
+                self.config.choice == ChoiceBy::Learned,
+                state.residual.is_none(),
+                "residual",
+            ),
+            (
+                self.config.scale.is_learned(),
+                state.scale.is_none(),
+                "scale",
+            ),
         ];
-        let lacking = parts.into_iter().find(|(needed, missing, _)| *needed && *missing);
+        let lacking = parts
+            .into_iter()
+            .find(|(needed, missing, _)| *needed && *missing);
         lacking.map(|(_, _, part)| part)
     }
 
     /// The state of a layer, if the configuration learns anything.
-    fn state(&self, layer: usize) -> Result<Option<&State>> {
+    fn state(&self, layer: usize) -> Result<Option<&LayerState>> {
         let learned = self.learns().then(|| self.attached.layer(&ENTRY, layer));
         learned.transpose()
     }
@@ -286,7 +316,11 @@ fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
 
 /// Tells the state the factor that a surrogate has, when it is differentiated.
 fn watched(carrier: Tensor<1>, seen: &Arc<Seen>) -> Tensor<1> {
-    custom_grad(carrier.clone(), carrier.inner(), Arc::new(FactorRule(seen.clone())))
+    custom_grad(
+        carrier.clone(),
+        carrier.inner(),
+        Arc::new(FactorRule(seen.clone())),
+    )
 }
 
 impl Estimator for DebiasedSt {
@@ -326,7 +360,14 @@ impl Estimator for DebiasedSt {
         let z = noise.get(0);
         let [n, batch, ..] = z.dims();
         let side = (noise.len() > 2).then(|| noise.get(2));
-        let layer = Layer::new(&self.config, self.state(0)?, law, z.clone(), noise.get(1), side)?;
+        let layer = Layer::new(
+            &self.config,
+            self.state(0)?,
+            law,
+            z.clone(),
+            noise.get(1),
+            side,
+        )?;
         let (layer, seen) = (Arc::new(layer), Arc::new(Seen::default()));
         let on_tape = match self.config.base {
             DebiasedBase::None => z.clone(),
@@ -357,12 +398,12 @@ impl Estimator for DebiasedSt {
         Ok(Outcome {
             surrogate: cost.mean() + gradient_only(watched(differences, &seen)),
             values,
-            samples: z,
-            lesson,
+            samples: vec![z],
+            lessons: lesson.into_iter().collect(),
         })
     }
 
-    fn init_state(&self, _key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, _key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let StateShape { d, k, dtype, .. } = shape;
         let DebiasedStConfig {
             choice,
@@ -374,26 +415,22 @@ impl Estimator for DebiasedSt {
         let means = |shape| RunningMeans::new(shape, rate, device, dtype);
         // An ordered variable is below or above its mean.
         let cells = [d, k.max(2), k];
-        self.learns().then(|| State {
+        self.learns().then(|| LayerState {
             curvature: curvature.is_learned().then(|| means(cells)),
             residual: (choice == ChoiceBy::Learned).then(|| means(cells)),
             scale: scale.is_learned().then(|| means([1, 1, 1])),
-            ..State::default()
+            ..LayerState::default()
         })
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         if !self.learns() {
             let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
         Ok(Box::new(Self {
             config: self.config.clone(),
-            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
+            attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
         }))
     }
 }

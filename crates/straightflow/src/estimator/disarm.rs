@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::antithetic::{pair_outcome, rare_probability};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, Stacking,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;

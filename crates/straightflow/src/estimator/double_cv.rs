@@ -7,8 +7,8 @@ use super::antithetic::along;
 use super::reinforce::leave_one_out;
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, State,
-    StateShape, Stacking,
+    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, Need, Noise, NoiseSpec, Outcome,
+    Price, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -29,7 +29,10 @@ pub(super) static ENTRY: Entry = Entry::new::<DoubleCvConfig>(About {
             "alpha",
             "the scale of the second control variate, at its start if it is tuned",
         ),
-        ("samples", "the number of draws n of one estimate, at least 2"),
+        (
+            "samples",
+            "the number of draws n of one estimate, at least 2",
+        ),
         ("tune", "whether alpha is learned to lower the variance"),
     ],
     presets: &[],
@@ -120,7 +123,7 @@ impl DoubleCv {
         }
         let state = self.attached.layer(&ENTRY, 0)?;
         let alpha = state.coefficients.as_ref();
-        read(alpha.expect("`bind_layers` refuses a state without it"), law)
+        read(alpha.expect("`bind` refuses a state without it"), law)
     }
 }
 
@@ -181,27 +184,23 @@ impl Estimator for DoubleCv {
         Ok(Outcome::new(cost, scalar, z))
     }
 
-    fn init_state(&self, _key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, _key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let alpha = self.config.alpha;
-        self.config.tune.then(|| State {
+        self.config.tune.then(|| LayerState {
             coefficients: Some(numbers(&[alpha], device, shape.dtype)),
-            ..State::default()
+            ..LayerState::default()
         })
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         if !self.config.tune {
             let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
-        let lacks = |state: &State| (!has(&state.coefficients, 1)).then_some("coefficient");
+        let lacks = |state: &LayerState| (!has(&state.coefficients, 1)).then_some("coefficient");
         Ok(Box::new(Self {
             config: self.config.clone(),
-            attached: Attached::new(&ENTRY, states, input, lacks)?,
+            attached: Attached::new(&ENTRY, state, input, lacks)?,
         }))
     }
 

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, ChainNoise, ChainOutcome, CountedChain, Pass, Stacked, Stacking,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, NoiseSource, NoiseSpec, Outcome, Pass,
+    Price, Stacked, Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
@@ -138,30 +139,17 @@ impl Estimator for Enumerate {
     fn stacking(&self) -> Stacking<'_> {
         Stacking::Own(self)
     }
-
-    fn outcome(&self, _noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        let (z, _) = self.oracle().states(&law.constant())?;
-        let cost = objective.evaluate(z.clone(), law)?;
-        // The probabilities are on the tape of the parameters.
-        let probability = law.log_prob(z.clone()).exp();
-        let expectation = (probability * cost.clone()).sum_dim(0);
-        Ok(Outcome {
-            values: cost.inner(),
-            surrogate: expectation.mean(),
-            samples: z,
-            lesson: None,
-        })
-    }
 }
 
 impl Stacked for Enumerate {
-    fn chain_outcome(&self, _noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let mut pass = Pass {
-            laws: Vec::new(),
-            z: Vec::new(),
-        };
-        for _ in 0..chain.layers() {
-            let law = chain.layer(&pass.z)?.constant();
+    fn stacked_outcome(
+        &self,
+        _noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let mut pass = Pass::default();
+        for _ in 0..objective.layers() {
+            let law = objective.layer(&pass.z)?.constant();
             self.check(&law, 1)?;
             let below = pass.z.first().map_or(1, |z| z.dims()[0]);
             let states = self.oracle().count(&law)?;
@@ -180,16 +168,12 @@ impl Stacked for Enumerate {
             }
             pass.z.push(z.reshape([states * below, batch, d, k]));
         }
-        for layer in 0..chain.layers() {
-            pass.laws.push(chain.layer(&pass.z[..layer])?);
+        for layer in 0..objective.layers() {
+            pass.laws.push(objective.layer(&pass.z[..layer])?);
         }
-        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+        let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
         let probability = pass.log_prob().exp();
-        Ok(ChainOutcome {
-            surrogate: (probability * cost.clone()).sum_dim(0).mean(),
-            values: cost.inner(),
-            samples: pass.z,
-            lessons: Vec::new(),
-        })
+        let expectation = (probability * cost.clone()).sum_dim(0);
+        Ok(pass.with_surrogate(cost, expectation.mean()))
     }
 }

@@ -5,21 +5,17 @@ use std::fmt::Debug;
 
 use burn::tensor::{Device, Tensor};
 
-use super::chain::{
-    self, Chain, ChainEstimate, ChainNoise, CountedChain, Stacking, layerwise, on_tape,
-};
-use super::noise::{Noise, NoiseSpec};
-use super::pathwise::Pathwise;
+use super::chain::{Stacking, layerwise, on_tape, single};
+use super::noise::{Noise, NoiseSource, NoiseSpec};
+use super::pathwise::{Pathwise, pathwise_outcome};
 use super::registry::{Entry, Price};
 use super::spec::Spec;
-use super::state::{Lesson, State, StateShape};
+use super::state::{LayerState, Lesson, State, StateShape};
 use super::temperature::Temperature;
 use crate::Key;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
-use crate::objective::{
-    BoundFn, CostFn, CountedObjective, Counts, Objective, ObjectiveKind, Untyped,
-};
+use crate::objective::{CountedObjective, Counts, Objective, ObjectiveKind, Single, Untyped};
 use crate::ops::gradient_only;
 
 /// What an estimator implements. Users call the methods of [`EstimatorExt`].
@@ -39,12 +35,27 @@ pub trait Estimator: Debug + Send + Sync {
     /// What an estimate with `n` draws costs, in evaluations of the cost.
     fn price(&self, law: &Law, n: usize) -> Price;
 
-    /// The estimate for given noise.
+    /// The estimate of a single variable for given noise.
+    ///
+    /// Estimators with samples on the tape or with a rule of their own for all layers have it from
+    /// there.
     ///
     /// # Errors
     ///
     /// If the cost has the wrong shape or is not finite.
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome>;
+    ///
+    /// # Panics
+    ///
+    /// If the estimator has neither and does not implement this method.
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        match self.stacking() {
+            Stacking::Tape(pathwise) => pathwise_outcome(pathwise, noise, law, objective),
+            Stacking::Own(stacked) => stacked.stacked_outcome(&noise.into(), objective),
+            Stacking::Layerwise | Stacking::Unsupported => {
+                panic!("`{}` has no rule for a single variable", self.entry().id)
+            }
+        }
+    }
 
     /// Whether what the surrogate differentiates is the cost at hard samples only. Then the direct
     /// dependence of a cost on the parameters through `log q(z)` has an expected gradient of zero and
@@ -58,14 +69,24 @@ pub trait Estimator: Debug + Send + Sync {
         None
     }
 
-    /// New state for the estimator, with weights from the key; `None` if it has none.
+    /// New state for one layer, with weights from the key; `None` if the estimator has none. This is
+    /// what an estimator with state implements; users call [`init_state`](Self::init_state).
+    fn init_layer(&self, _key: Key, _shape: StateShape, _device: &Device) -> Option<LayerState> {
+        None
+    }
+
+    /// New state for a single variable, with weights from the key; `None` if the estimator has none.
+    /// For several layers there is [`State::stacked`].
     ///
     /// The state belongs to the user: it is optimised beside the model, by an optimiser of its
     /// own, saved with the model's record, and given to each estimate by [`bind`](Self::bind).
     /// `device` is that of the model's parameters: an autodiff device if the state is to be
     /// trained, with the same strategy of gradient checkpointing.
-    fn init_state(&self, _key: Key, _shape: StateShape, _device: &Device) -> Option<State> {
-        None
+    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+        let layer = self.init_layer(key, shape, device)?;
+        Some(State {
+            layers: vec![layer],
+        })
     }
 
     /// The same estimator with its state and a conditioning input `[batch, features]` attached.
@@ -76,27 +97,13 @@ pub trait Estimator: Debug + Send + Sync {
     /// # Errors
     ///
     /// If the estimator has no state of its own, or a part of the state is missing.
-    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
-        self.bind_layers(std::slice::from_ref(state), input)
-    }
-
-    /// As [`bind`](Self::bind), with the states of all layers of a [`Chain`](super::Chain), from
-    /// the lowest up. This is the method that an estimator with state implements.
-    ///
-    /// # Errors
-    ///
-    /// As [`bind`](Self::bind).
-    fn bind_layers(
-        &self,
-        _states: &[State],
-        _input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, _state: &State, _input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         Err(Error::NoState {
             estimator: self.entry().id,
         })
     }
 
-    /// How the estimator treats the layers of a [`Chain`](super::Chain).
+    /// How the estimator treats the layers of an objective that has several.
     fn stacking(&self) -> Stacking<'_> {
         match self.pathwise() {
             Some(pathwise) => Stacking::Tape(pathwise),
@@ -104,8 +111,7 @@ pub trait Estimator: Debug + Send + Sync {
         }
     }
 
-    /// The same estimator with the state of one layer of a [`Chain`](super::Chain) only, if its
-    /// layers have states.
+    /// The same estimator with the state of one layer only, if its layers have states.
     fn at_layer(&self, _layer: usize) -> Option<Box<dyn Estimator>> {
         None
     }
@@ -173,21 +179,23 @@ pub struct Outcome {
     /// A scalar whose value is the mean of `values` (of a bound: the mean bound) and whose gradient
     /// is the estimate.
     pub surrogate: Tensor<1>,
-    /// The samples `[n, batch, d, k]` at which the cost was evaluated, on no tape.
-    pub samples: Tensor<4>,
-    /// What the estimate teaches the state, if that learns from more than gradients and costs.
-    pub lesson: Option<Lesson>,
+    /// The samples `[n, batch, d, k]` of each layer at which the cost was evaluated, on no tape.
+    pub samples: Vec<Tensor<4>>,
+    /// What the estimate teaches the state of each layer, if that learns from more than gradients
+    /// and costs; else empty.
+    pub lessons: Vec<Lesson>,
 }
 
 impl Outcome {
-    /// The outcome of costs `[n, batch]` at samples, both on their tapes, and of a scalar whose
-    /// gradient is added to that of the mean cost. The scalar's own value does not matter.
+    /// The outcome of costs `[n, batch]` at samples of a single layer, both on their tapes, and of a
+    /// scalar whose gradient is added to that of the mean cost. The scalar's own value does not
+    /// matter.
     pub fn new(cost: Tensor<2>, gradient: Tensor<1>, samples: Tensor<4>) -> Self {
         Self {
             values: cost.clone().inner(),
             surrogate: cost.mean() + gradient_only(gradient),
-            samples: samples.inner(),
-            lesson: None,
+            samples: vec![samples.inner()],
+            lessons: Vec::new(),
         }
     }
 }
@@ -198,14 +206,15 @@ pub struct Estimate<D: Distribution> {
     /// The cost of each draw and batch element, `[n, batch]`, as constants.
     pub values: Tensor<2>,
     /// A scalar: the mean cost over draws and batch, or the mean bound. Its one `backward()` gives
-    /// the gradients of the distribution's parameters, of the cost's own, and of bound state.
+    /// the gradients of the parameters of all layers, of the cost's own, and of bound state.
     pub surrogate: Tensor<1>,
-    /// The samples at which the cost was evaluated, as constants.
-    pub samples: D::Samples,
+    /// The samples of each layer at which the cost was evaluated, as constants; `samples[0]` are
+    /// those of a single variable.
+    pub samples: Vec<D::Samples>,
     /// How often the cost was evaluated and differentiated, live.
     pub counts: Counts,
     /// What [`State::update`] learns from it besides.
-    pub lesson: Option<Lesson>,
+    pub lessons: Vec<Lesson>,
 }
 
 /// How estimators are used, by any distribution and any cost.
@@ -215,6 +224,9 @@ pub struct Estimate<D: Distribution> {
 pub trait EstimatorExt: Estimator {
     /// Estimates the mean cost and its gradients. The number of draws `n` is the configuration's.
     ///
+    /// The noise comes from a [`Key`], which is the usual case, or is passed in: the tensors that
+    /// [`Estimator::noise`] declares, whose number of draws is that of the estimate.
+    ///
     /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) and `q` to
     /// `[n, batch]`. It must not capture `q` itself: see [`Objective::cost`]. The surrogate is the
     /// mean over draws *and batch*, so its gradient is that of one batch element divided by the size
@@ -223,7 +235,7 @@ pub trait EstimatorExt: Estimator {
     /// # Errors
     ///
     /// If the family is not supported, a parameter is not finite, or the cost has the wrong shape
-    /// or is not finite.
+    /// or is not finite; if given noise is not of the declared shape.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -243,11 +255,11 @@ pub trait EstimatorExt: Estimator {
     /// ```
     fn estimate<D: Distribution>(
         &self,
-        key: Key,
+        noise: impl Into<NoiseSource>,
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<Estimate<D>> {
-        self.estimate_objective(key, q, &CostFn(cost))
+        self.estimate_objective(noise, &Single::new(q, cost))
     }
 
     /// As [`estimate`](Self::estimate), for the multi-sample bound
@@ -260,68 +272,17 @@ pub trait EstimatorExt: Estimator {
     /// As [`estimate`](Self::estimate), and if the estimator is one of expectations.
     fn estimate_bound<D: Distribution>(
         &self,
-        key: Key,
+        noise: impl Into<NoiseSource>,
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<Estimate<D>> {
-        self.estimate_objective(key, q, &BoundFn(cost))
+        self.estimate_objective(noise, &Single::new(q, cost).of_kind(ObjectiveKind::Bound))
     }
 
-    /// As [`estimate`](Self::estimate), for a cost that is more than a closure.
+    /// As [`estimate`](Self::estimate), for an objective that is more than a closure: a model with
+    /// a frozen cost, or with several layers of variables.
     ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate).
-    fn estimate_objective<D: Distribution>(
-        &self,
-        key: Key,
-        q: &D,
-        objective: &impl Objective<D>,
-    ) -> Result<Estimate<D>> {
-        self.check(q.law(), self.samples())?;
-        let specs = self.noise(q.law(), self.samples());
-        run(self, &Noise::draw(key, q.law(), &specs), q, objective)
-    }
-
-    /// As [`estimate`](Self::estimate), with the noise that [`Estimator::noise`] declares passed
-    /// in. The number of draws is that of the noise.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate), and if the noise is not of the declared shape.
-    fn estimate_from_noise<D: Distribution>(
-        &self,
-        noise: Vec<Tensor<4>>,
-        q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
-    ) -> Result<Estimate<D>> {
-        self.estimate_objective_from_noise(noise, q, &CostFn(cost))
-    }
-
-    /// As [`estimate_from_noise`](Self::estimate_from_noise), for a cost that is more than a
-    /// closure.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate_from_noise`](Self::estimate_from_noise).
-    fn estimate_objective_from_noise<D: Distribution>(
-        &self,
-        noise: Vec<Tensor<4>>,
-        q: &D,
-        objective: &impl Objective<D>,
-    ) -> Result<Estimate<D>> {
-        let n = match noise.first() {
-            Some(first) => first.dims()[0],
-            None => self.samples(),
-        };
-        self.check(q.law(), n)?;
-        let noise = Noise::given(noise, &self.noise(q.law(), n))?;
-        run(self, &noise, q, objective)
-    }
-
-    /// Estimates the mean cost of a [`Chain`] of stacked variables and its gradients.
-    ///
-    /// | estimators | rule |
+    /// | estimators | rule for several layers |
     /// |---|---|
     /// | pathwise ones | samples of all layers on the tape |
     /// | `reinforce`, `vimco` | the score of all layers together, with the full cost |
@@ -333,28 +294,25 @@ pub trait EstimatorExt: Estimator {
     ///
     /// # Errors
     ///
-    /// [`UnsupportedChain`](Error::UnsupportedChain) if the estimator has no rule for chains, and as
-    /// [`estimate`](Self::estimate).
-    fn estimate_chain<D: Distribution>(
+    /// As [`estimate`](Self::estimate), and [`UnsupportedChain`](Error::UnsupportedChain) if the
+    /// estimator has no rule for several layers.
+    fn estimate_objective<D: Distribution>(
         &self,
-        key: Key,
-        chain: &impl Chain<D>,
-    ) -> Result<ChainEstimate<D>> {
-        run_chain(self, &ChainNoise::new(key), chain)
-    }
-
-    /// As [`estimate_chain`](Self::estimate_chain), with the noise passed in: one piece after the
-    /// other, as the estimator asks for it.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate_chain`](Self::estimate_chain), and if the noise is not what is asked for.
-    fn estimate_chain_from_noise<D: Distribution>(
-        &self,
-        noise: Vec<Vec<Tensor<4>>>,
-        chain: &impl Chain<D>,
-    ) -> Result<ChainEstimate<D>> {
-        run_chain(self, &ChainNoise::given(noise), chain)
+        noise: impl Into<NoiseSource>,
+        objective: &impl Objective<D>,
+    ) -> Result<Estimate<D>> {
+        let untyped = Untyped::new(objective);
+        let objective = CountedObjective::new(&untyped)?;
+        let noise = noise.into().for_layers(objective.layers());
+        let outcome = run(self, &noise, &objective)?;
+        let samples = outcome.samples.into_iter();
+        Ok(Estimate {
+            values: outcome.values,
+            surrogate: outcome.surrogate,
+            samples: samples.map(D::Samples::from_canonical).collect(),
+            counts: objective.counts(),
+            lessons: outcome.lessons,
+        })
     }
 
     /// The gradient of the mean cost of *each* batch element with respect to its natural
@@ -367,63 +325,41 @@ pub trait EstimatorExt: Estimator {
     /// As [`estimate`](Self::estimate).
     fn gradient<D: Distribution>(
         &self,
-        key: Key,
+        noise: impl Into<NoiseSource>,
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<D::Parameters> {
-        self.gradient_objective(key, q, &CostFn(cost))
+        self.gradient_of_kind(ObjectiveKind::Expectation, noise, q, cost)
     }
 
-    /// As [`gradient`](Self::gradient), for a cost that is more than a closure, such as a bound.
+    /// As [`gradient`](Self::gradient), for a bound or whatever kind of objective.
     ///
     /// # Errors
     ///
     /// As [`estimate`](Self::estimate).
-    fn gradient_objective<D: Distribution>(
+    fn gradient_of_kind<D: Distribution>(
         &self,
-        key: Key,
-        q: &D,
-        objective: &impl Objective<D>,
-    ) -> Result<D::Parameters> {
-        let leaf = D::from_law(q.law().leaf());
-        let estimate = self.estimate_objective(key, &leaf, objective)?;
-        Ok(natural_gradient(&leaf, &estimate))
-    }
-
-    /// As [`gradient`](Self::gradient), with the noise passed in.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate_from_noise`](Self::estimate_from_noise).
-    fn gradient_from_noise<D: Distribution>(
-        &self,
-        noise: Vec<Tensor<4>>,
+        kind: ObjectiveKind,
+        noise: impl Into<NoiseSource>,
         q: &D,
         cost: impl Fn(D::Samples, &D) -> Tensor<2>,
     ) -> Result<D::Parameters> {
-        self.gradient_objective_from_noise(noise, q, &CostFn(cost))
-    }
-
-    /// As [`gradient_objective`](Self::gradient_objective), with the noise passed in.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate_from_noise`](Self::estimate_from_noise).
-    fn gradient_objective_from_noise<D: Distribution>(
-        &self,
-        noise: Vec<Tensor<4>>,
-        q: &D,
-        objective: &impl Objective<D>,
-    ) -> Result<D::Parameters> {
         let leaf = D::from_law(q.law().leaf());
-        let estimate = self.estimate_objective_from_noise(noise, &leaf, objective)?;
+        let objective = Single::new(&leaf, cost).of_kind(kind);
+        let estimate = self.estimate_objective(noise, &objective)?;
         Ok(natural_gradient(&leaf, &estimate))
     }
 }
 
 impl<E: Estimator + ?Sized> EstimatorExt for E {}
 
-fn check_kind(entry: &Entry, got: ObjectiveKind) -> Result<()> {
+/// The one way through, whatever the number of layers.
+fn run<E: Estimator + ?Sized>(
+    estimator: &E,
+    noise: &NoiseSource,
+    objective: &CountedObjective,
+) -> Result<Outcome> {
+    let (entry, got) = (estimator.entry(), objective.kind());
     if got != entry.objective {
         return Err(Error::UnsupportedObjective {
             estimator: entry.id,
@@ -431,56 +367,16 @@ fn check_kind(entry: &Entry, got: ObjectiveKind) -> Result<()> {
             got,
         });
     }
-    Ok(())
-}
-
-fn run_chain<E: Estimator + ?Sized, D: Distribution>(
-    estimator: &E,
-    noise: &ChainNoise,
-    chain: &impl Chain<D>,
-) -> Result<ChainEstimate<D>> {
-    let chain = chain::Untyped::new(chain);
-    let chain = CountedChain::new(&chain)?;
-    let entry = estimator.entry();
-    check_kind(entry, chain.kind())?;
-    let outcome = match estimator.stacking() {
-        Stacking::Tape(pathwise) => on_tape(pathwise, noise, &chain)?,
-        Stacking::Layerwise => layerwise(estimator, noise, &chain)?,
-        Stacking::Own(stacked) => stacked.chain_outcome(noise, &chain)?,
-        Stacking::Unsupported => {
-            return Err(Error::UnsupportedChain {
-                estimator: entry.id,
-                because: "",
-            });
-        }
-    };
-    let samples = outcome.samples.into_iter();
-    Ok(ChainEstimate {
-        values: outcome.values,
-        surrogate: outcome.surrogate,
-        samples: samples.map(D::Samples::from_canonical).collect(),
-        counts: chain.counts(),
-        lessons: outcome.lessons,
-    })
-}
-
-fn run<E: Estimator + ?Sized, D: Distribution>(
-    estimator: &E,
-    noise: &Noise,
-    q: &D,
-    objective: &impl Objective<D>,
-) -> Result<Estimate<D>> {
-    let objective = Untyped::new(objective);
-    let objective = CountedObjective::new(&objective);
-    check_kind(estimator.entry(), objective.kind())?;
-    let outcome = estimator.outcome(noise, q.law(), &objective)?;
-    Ok(Estimate {
-        values: outcome.values,
-        surrogate: outcome.surrogate,
-        samples: D::Samples::from_canonical(outcome.samples),
-        counts: objective.counts(),
-        lesson: outcome.lesson,
-    })
+    match estimator.stacking() {
+        Stacking::Own(stacked) => stacked.stacked_outcome(noise, objective),
+        _ if objective.layers() == 1 => single(estimator, noise, objective),
+        Stacking::Tape(pathwise) => on_tape(pathwise, noise, objective),
+        Stacking::Layerwise => layerwise(estimator, noise, objective),
+        Stacking::Unsupported => Err(Error::UnsupportedChain {
+            estimator: entry.id,
+            because: "",
+        }),
+    }
 }
 
 /// The surrogate averages over the batch; its gradient times the batch size is that of each

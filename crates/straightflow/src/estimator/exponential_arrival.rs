@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::relaxation::{Counted, NOISE_LIMIT, blocks, count_each};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, Temperature, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::count::sigmoid;
 use crate::distribution::{CountLaw, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::{custom_grad, to_host};
 
 pub(super) static ENTRY: Entry = Entry::new::<ExponentialArrivalConfig>(About {
@@ -182,10 +182,6 @@ impl Estimator for ExponentialArrival {
             evaluations: n,
             gradients: n,
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn hard_samples(&self) -> bool {

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::second_order_st::weighted;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::{Rule, custom_grad};
 
 pub(super) static ENTRY: Entry = Entry::new::<FiniConfig>(About {
@@ -146,10 +146,6 @@ impl Estimator for Fini {
                 family.kind()
             ))),
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn pathwise(&self) -> Option<&dyn Pathwise> {

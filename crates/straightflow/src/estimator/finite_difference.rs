@@ -4,7 +4,8 @@ use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, Stacking,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
+    Stacking,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
@@ -140,7 +141,13 @@ impl Estimator for FiniteDifference {
         let count = moves.len();
         let moved = objective.value(Tensor::cat(points, 0), &fixed)?;
         let moved = moved.reshape([d, count, n, batch]);
-        let at = |m: usize| moved.clone().narrow(1, m, 1).reshape([d, n, batch]).permute([1, 2, 0]);
+        let at = |m: usize| {
+            moved
+                .clone()
+                .narrow(1, m, 1)
+                .reshape([d, n, batch])
+                .permute([1, 2, 0])
+        };
 
         let gradient: Tensor<3> = match law.family() {
             Family::Categorical => {
@@ -150,9 +157,12 @@ impl Estimator for FiniteDifference {
                 let mean = (p.clone() * all.clone()).sum_dim(3);
                 (p * (all - mean)).mean_dim(0).squeeze_dim(0)
             }
-            Family::NegativeBinomial { .. } => {
-                fixed.chain((at(1) - at(0)).mean_dim(0).squeeze_dim::<2>(0).unsqueeze_dim(2))
-            }
+            Family::NegativeBinomial { .. } => fixed.chain(
+                (at(1) - at(0))
+                    .mean_dim(0)
+                    .squeeze_dim::<2>(0)
+                    .unsqueeze_dim(2),
+            ),
             _ => {
                 let rise = at(0) - values.clone().unsqueeze_dim::<3>(2);
                 let direction = (moves[0].clone() - z.clone()).squeeze_dim::<3>(3);
@@ -205,5 +215,6 @@ impl FiniteDifference {
 fn replace(z: &Tensor<4>, j: usize, to: &Tensor<4>) -> Tensor<4> {
     let [n, batch, _, k] = z.dims();
     let value = to.clone().narrow(2, j, 1);
-    z.clone().slice_assign([0..n, 0..batch, j..j + 1, 0..k], value)
+    z.clone()
+        .slice_assign([0..n, 0..batch, j..j + 1, 0..k], value)
 }

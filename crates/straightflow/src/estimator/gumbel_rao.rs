@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::relaxation::{jacobian, log_exponential, softplus};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, Temperature, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::{Rule, custom_grad};
 
 pub(super) static ENTRY: Entry = Entry::new::<GumbelRaoConfig>(About {
@@ -150,10 +150,6 @@ impl Estimator for GumbelRao {
             evaluations: n,
             gradients: n,
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn pathwise(&self) -> Option<&dyn Pathwise> {

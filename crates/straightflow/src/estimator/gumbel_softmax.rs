@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::relaxation::{RelaxedRule, perturbed, relax};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, Temperature, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
 
 pub(super) static ENTRY: Entry = Entry::new::<GumbelSoftmaxConfig>(About {
@@ -128,10 +128,6 @@ impl Estimator for GumbelSoftmax {
             evaluations: n,
             gradients: n,
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn hard_samples(&self) -> bool {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::antithetic::along;
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
-    NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
+    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, LearnedBaseline, Need, Network,
+    NoiseSource, NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -148,7 +148,7 @@ impl Muprop {
     }
 
     /// The first part that a state lacks.
-    fn missing(&self, state: &State) -> Option<&'static str> {
+    fn missing(&self, state: &LayerState) -> Option<&'static str> {
         let coefficients = self.config.coefficients == MupropCoefficients::Learned;
         if coefficients && !has(&state.coefficients, 2) {
             return Some("coefficients");
@@ -158,7 +158,7 @@ impl Muprop {
     }
 
     /// The state of a layer, if the configuration learns anything.
-    fn state(&self, layer: usize) -> Result<Option<&State>> {
+    fn state(&self, layer: usize) -> Result<Option<&LayerState>> {
         let learned = self.learns().then(|| self.attached.layer(&ENTRY, layer));
         learned.transpose()
     }
@@ -190,7 +190,10 @@ impl Muprop {
         let network = state.and_then(|state| state.baseline.as_ref());
         if let Some(network) = network.filter(|_| self.config.baseline == LearnedBaseline::Learned)
         {
-            signal = signal - network.forward(self.attached.input.as_ref(), laws.first)?.unsqueeze_dim(0);
+            signal = signal
+                - network
+                    .forward(self.attached.input.as_ref(), laws.first)?
+                    .unsqueeze_dim(0);
         }
         // A layer that depends on others has a law for each draw: then draws are rows of its batch.
         let rows = laws.own.dims()[0];
@@ -210,13 +213,14 @@ impl Muprop {
 }
 
 impl Stacked for Muprop {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let pass = Pass::new(self, self.samples(), chain, |law, n| {
-            let noise = noise.next(law, &self.noise(law, n))?;
-            Ok(noise.get(0))
-        })?;
-        let expansions = mean_field(&pass.laws[0], chain)?;
-        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let pass = Pass::hard(self, noise, objective)?;
+        let expansions = mean_field(&pass.laws[0], objective)?;
+        let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
         let mut total: Option<Tensor<1>> = None;
         for (layer, expansion) in expansions.iter().enumerate() {
             let laws = Laws {
@@ -237,14 +241,14 @@ impl Stacked for Muprop {
 
 /// The expansions of the cost in each layer's samples about the means of a pass that takes the mean
 /// of each layer given the means below. The slopes are total derivatives: the means above follow.
-fn mean_field(first: &Law, chain: &CountedChain) -> Result<Vec<Expansion>> {
+fn mean_field(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion>> {
     let mut means: Vec<Tensor<4>> = Vec::new();
     let mut shifts: Vec<Tensor<4>> = Vec::new();
     let mut laws: Vec<Law> = Vec::new();
-    for layer in 0..chain.layers() {
+    for layer in 0..objective.layers() {
         let law = match layer {
             0 => first.constant(),
-            _ => chain.layer(&means)?,
+            _ => objective.layer(&means)?,
         };
         let mean = law.mean().unsqueeze::<4>();
         // A leaf at zero, added to the mean, has the derivative by the mean.
@@ -253,7 +257,7 @@ fn mean_field(first: &Law, chain: &CountedChain) -> Result<Vec<Expansion>> {
         shifts.push(shift);
         laws.push(law);
     }
-    let cost = chain.evaluate_frozen(&means, &laws)?;
+    let cost = objective.evaluate_frozen(&means, &laws)?;
     if !cost.is_tracked() {
         return Err(Error::NoGradient);
     }
@@ -302,47 +306,28 @@ impl Estimator for Muprop {
         Stacking::Own(self)
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        let mean = law.constant().mean().unsqueeze::<4>();
-        let (value, slope) = objective.value_and_gradient(mean.clone(), law)?;
-        let z = noise.get(0);
-        let cost = objective.evaluate(z.clone(), law)?;
-        let laws = Laws {
-            own: law,
-            first: law,
-        };
-        let expansion = Expansion { value, slope, mean };
-        let values = cost.clone().inner();
-        let scalar = self.layer(0, laws, z.clone(), values, &expansion)?;
-        Ok(Outcome::new(cost, scalar, z))
-    }
-
-    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let StateShape {
             features, dtype, ..
         } = shape;
         let coefficients = self.config.coefficients == MupropCoefficients::Learned;
         let baseline = self.config.baseline == LearnedBaseline::Learned;
         let hidden = self.config.hidden;
-        self.learns().then(|| State {
+        self.learns().then(|| LayerState {
             coefficients: coefficients.then(|| numbers(&[1.0, 1.0], device, dtype)),
             baseline: baseline.then(|| Network::new(key, features, hidden, device, dtype)),
-            ..State::default()
+            ..LayerState::default()
         })
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         if !self.learns() {
             let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
         Ok(Box::new(Self {
             config: self.config.clone(),
-            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
+            attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
         }))
     }
 }

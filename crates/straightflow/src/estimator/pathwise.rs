@@ -63,8 +63,8 @@ pub fn pathwise_outcome(
     Ok(Outcome {
         values: cost.clone().inner(),
         surrogate: cost.mean(),
-        samples: z.inner(),
-        lesson: None,
+        samples: vec![z.inner()],
+        lessons: Vec::new(),
     })
 }
 

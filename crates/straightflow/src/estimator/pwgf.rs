@@ -9,13 +9,13 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Preset, Price, Reduction, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Preset,
+    Price, Reduction,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
 use crate::kernel::{Bandwidth, KernelFamily};
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
 use crate::projection::{GainTable, Wasserstein};
 use rule::PwgfRule;
@@ -42,7 +42,10 @@ pub(super) static ENTRY: Entry = Entry::new::<PwgfConfig>(About {
             "categorical",
             "how one-hot vectors are compared: `one-hot` or `per-coordinate`",
         ),
-        ("cv", "subtract the gradient at the samples that did not move"),
+        (
+            "cv",
+            "subtract the gradient at the samples that did not move",
+        ),
         (
             "gain",
             "what the gradient is divided by: `linear` (2 eps E c), `projection` (2 eps M) or \
@@ -68,11 +71,7 @@ pub(super) static ENTRY: Entry = Entry::new::<PwgfConfig>(About {
         name: "paper",
         about: "our reading of the paper, which states neither step nor bandwidth: the raw gradient \
                 with the control variate of its section 2.1",
-        options: &[
-            ("bandwidth", "1sd"),
-            ("gain", "raw"),
-            ("step", "fixed(1)"),
-        ],
+        options: &[("bandwidth", "1sd"), ("gain", "raw"), ("step", "fixed(1)")],
     }],
 });
 
@@ -161,18 +160,25 @@ impl EstimatorConfig for PwgfConfig {
 
     fn init(self) -> Result<Pwgf> {
         ENTRY.need_samples(self.samples, 1)?;
-        self.step.check().map_err(|message| ENTRY.invalid(message))?;
+        self.step
+            .check()
+            .map_err(|message| ENTRY.invalid(message))?;
         let refuse = |message: &str| Err(ENTRY.invalid(message));
         match (self.step, self.gain, self.cv, self.projection) {
             (PwgfStep::Limit | PwgfStep::Relative(_), PwgfGain::Raw, ..) => {
-                return refuse("`gain=raw` needs a fixed step: the raw gradient shrinks with the step");
+                return refuse(
+                    "`gain=raw` needs a fixed step: the raw gradient shrinks with the step",
+                );
             }
             (PwgfStep::Limit, _, false, _) => {
                 return refuse("`cv=off` needs a step of finite size: its noise grows as 1 / eps");
             }
-            (PwgfStep::Relative(_) | PwgfStep::Fixed(_), PwgfGain::Linear | PwgfGain::Projection, _, PwgfProjection::Mmd)
-                if self.kernel.has_kink() =>
-            {
+            (
+                PwgfStep::Relative(_) | PwgfStep::Fixed(_),
+                PwgfGain::Linear | PwgfGain::Projection,
+                _,
+                PwgfProjection::Mmd,
+            ) if self.kernel.has_kink() => {
                 return refuse(
                     "a kernel with a kink sees a sample leave its integer in either direction alike, \
                      so its finite steps do not tend to a gradient: use `step=limit`, or `gain=raw`",
@@ -269,7 +275,9 @@ impl Clone for Pwgf {
 impl Pwgf {
     fn tables(&self) -> std::sync::MutexGuard<'_, Vec<(Family, Arc<GainTable>)>> {
         // A table is pushed whole, so a panic elsewhere leaves nothing half done.
-        self.tables.lock().unwrap_or_else(|poison| poison.into_inner())
+        self.tables
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner())
     }
 
     /// The table of gains of an ordered family, made at the first use.
@@ -321,10 +329,6 @@ impl Estimator for Pwgf {
         }
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
-    }
-
     fn pathwise(&self) -> Option<&dyn Pathwise> {
         Some(self)
     }
@@ -333,7 +337,9 @@ impl Estimator for Pwgf {
 impl Pathwise for Pwgf {
     fn attach(&self, noise: &Noise, law: &Law, reduction: Reduction) -> Tensor<4> {
         let z = noise.get(0);
-        let rule = PwgfRule::new(&self.config, law, &z, reduction, |family| self.table(family));
+        let rule = PwgfRule::new(&self.config, law, &z, reduction, |family| {
+            self.table(family)
+        });
         custom_grad(law.natural(), z, Arc::new(rule))
     }
 

@@ -3,11 +3,13 @@
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::control::{Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
+use super::control::{
+    Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled,
+};
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, LearnedBaseline, Need, Network, Noise,
-    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
+    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, LearnedBaseline, Need, Network,
+    NoiseSource, NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -29,8 +31,14 @@ pub(super) static ENTRY: Entry = Entry::new::<RebarConfig>(About {
             "what is subtracted from the cost besides: `none` or `learned` (a network on the \
              conditioning input)",
         ),
-        ("eta", "the scale of the control variate, at its start if it is tuned"),
-        ("every", "the temperature is tuned at the steps that this divides"),
+        (
+            "eta",
+            "the scale of the control variate, at its start if it is tuned",
+        ),
+        (
+            "every",
+            "the temperature is tuned at the steps that this divides",
+        ),
         ("hidden", "the tanh units of the learned baseline"),
         ("samples", "the number of draws n of one estimate"),
         (
@@ -158,7 +166,9 @@ pub struct Rebar {
 
 impl Default for Rebar {
     fn default() -> Self {
-        RebarConfig::default().init().expect("the defaults are valid")
+        RebarConfig::default()
+            .init()
+            .expect("the defaults are valid")
     }
 }
 
@@ -179,7 +189,7 @@ impl Rebar {
     }
 
     /// The first part that a state lacks.
-    fn missing(&self, state: &State) -> Option<&'static str> {
+    fn missing(&self, state: &LayerState) -> Option<&'static str> {
         let RebarConfig { tune, baseline, .. } = self.config;
         if tune != RebarTune::None && !has(&state.coefficients, 1) {
             return Some("coefficient");
@@ -197,7 +207,8 @@ impl Rebar {
             false => None,
         };
         let natural = law.natural().inner();
-        let constant = |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
+        let constant =
+            |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
         // A state may have parts that this configuration does not learn.
         let RebarConfig { tune, baseline, .. } = self.config;
         let part = |learned: bool| state.filter(|_| learned);
@@ -246,24 +257,38 @@ impl Rebar {
         }
         if self.tunes_temperature() {
             let gradient = controlled.gradient;
-            scalar = scalar
-                + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+            scalar =
+                scalar + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
         }
         Ok(scalar)
     }
 }
 
 impl Stacked for Rebar {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let drawn = RelaxedPass::new(self, noise, chain)?;
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
-        let temperature = |layer| Ok(self.numbers(drawn.rows(layer), &laws[layer])?.log_temperature);
-        let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
-        let cost = chain.evaluate(&drawn.pass.z, laws)?;
-        let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
-            self.layer(drawn.rows(layer), &laws[layer], &drawn.relaxed[layer], values, objective)
+        let temperature = |layer| {
+            Ok(self
+                .numbers(drawn.rows(layer), &laws[layer])?
+                .log_temperature)
         };
-        let scalar = drawn.sum_layers(chain, &cost, &temperatures?, rule)?;
+        let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
+        let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
+        let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
+            self.layer(
+                drawn.rows(layer),
+                &laws[layer],
+                &drawn.relaxed[layer],
+                values,
+                objective,
+            )
+        };
+        let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
     }
 }
@@ -297,15 +322,7 @@ impl Estimator for Rebar {
         Stacking::Own(self)
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        let relaxed = Relaxed::new(law, noise.get(0));
-        let cost = objective.evaluate(relaxed.hard.clone(), law)?;
-        let values = cost.clone().inner();
-        let scalar = self.layer(Rows::SINGLE, law, &relaxed, values, objective)?;
-        Ok(Outcome::new(cost, scalar, relaxed.hard))
-    }
-
-    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let StateShape {
             features, dtype, ..
         } = shape;
@@ -318,26 +335,22 @@ impl Estimator for Rebar {
             ..
         } = self.config;
         let learned = baseline == LearnedBaseline::Learned;
-        self.learns().then(|| State {
+        self.learns().then(|| LayerState {
             coefficients: (tune != RebarTune::None).then(|| numbers(&[eta], device, dtype)),
             log_temperature: (tune == RebarTune::All)
                 .then(|| numbers(&[temperature.ln()], device, dtype)),
             baseline: learned.then(|| Network::new(key, features, hidden, device, dtype)),
-            ..State::default()
+            ..LayerState::default()
         })
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         if !self.learns() {
             let estimator = ENTRY.id;
             return Err(Error::NoState { estimator });
         }
         Ok(Box::new(Self {
-            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
+            attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
             ..self.clone()
         }))
     }

@@ -4,8 +4,8 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, ChainNoise, ChainOutcome, CountedChain, Entry, Estimator, EstimatorConfig, MovingAverage, Need, Network, Noise, NoiseSpec,
-    Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
+    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, MovingAverage, Need, Network,
+    NoiseSource, NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -191,13 +191,15 @@ impl Reinforce {
 }
 
 impl Stacked for Reinforce {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let pass = Pass::new(self, self.samples(), chain, |law, n| {
-            let noise = noise.next(law, &self.noise(law, n))?;
-            Ok(noise.get(0))
-        })?;
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let pass = Pass::hard(self, noise, objective)?;
+        // Before the cost, because it can fail.
         let predicted = self.predicted(&pass.laws[0])?;
-        let cost = chain.evaluate(&pass.z, &pass.laws)?;
+        let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
         let scalar = self.scalar(cost.clone().inner(), pass.log_prob(), predicted);
         Ok(pass.outcome(cost, scalar))
     }
@@ -238,22 +240,12 @@ impl Estimator for Reinforce {
         Stacking::Own(self)
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        // Before the cost, because it can fail.
-        let predicted = self.predicted(law)?;
-        let z = noise.get(0);
-        let cost = objective.evaluate(z.clone(), law)?;
-        let values = cost.clone().inner();
-        let scalar = self.scalar(values, law.log_prob(z.clone()), predicted);
-        Ok(Outcome::new(cost, scalar, z))
-    }
-
-    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let StateShape {
             features, dtype, ..
         } = shape;
         let ReinforceConfig { decay, hidden, .. } = self.config;
-        let mut state = State::default();
+        let mut state = LayerState::default();
         match self.config.baseline {
             ReinforceBaseline::None | ReinforceBaseline::Loo => return None,
             ReinforceBaseline::MovingAverage => {
@@ -266,15 +258,11 @@ impl Estimator for Reinforce {
         Some(state)
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         let estimator = ENTRY.id;
         let part = self.part().ok_or(Error::NoState { estimator })?;
         // The cost is one number for all layers, so one prediction is enough.
-        let state = states.first();
+        let state = state.layers.first();
         let bound = match self.config.baseline {
             ReinforceBaseline::Learned => {
                 let network = state.and_then(|state| state.baseline.clone());

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::second_order_st::weighted;
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, Temperature, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::{Rule, custom_grad};
 
 pub(super) static ENTRY: Entry = Entry::new::<ReinmaxConfig>(About {
@@ -21,7 +21,7 @@ pub(super) static ENTRY: Entry = Entry::new::<ReinmaxConfig>(About {
     families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
     objective: ObjectiveKind::Expectation,
     bias: Bias::Biased {
-        exact_on: "quadratic f of one coordinate, at temperature 1",
+        exact_on: "quadratic f of independent coordinates, at temperature 1",
     },
     needs: &[Need::Gradient],
     cost: "n f, n df",
@@ -62,7 +62,10 @@ impl EstimatorConfig for ReinmaxConfig {
         ENTRY.need_samples(self.samples, 1)?;
         self.temperature.check(&ENTRY)?;
         if self.temperature.floor() < 1.0 {
-            let message = format!("the temperature must be at least 1, got `{}`", self.temperature);
+            let message = format!(
+                "the temperature must be at least 1, got `{}`",
+                self.temperature
+            );
             return Err(ENTRY.invalid(message));
         }
         Ok(Reinmax { config: self })
@@ -132,10 +135,6 @@ impl Estimator for Reinmax {
             evaluations: n,
             gradients: n,
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn pathwise(&self) -> Option<&dyn Pathwise> {

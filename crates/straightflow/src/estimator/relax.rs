@@ -4,11 +4,13 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::chain::to_rows;
-use super::control::{ControlVariate, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled};
+use super::control::{
+    ControlVariate, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled,
+};
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, ChainNoise, ChainOutcome, ControlNetwork, CountedChain, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec,
-    Outcome, Price, Stacked, Stacking, State, StateShape,
+    About, Bias, ControlNetwork, Entry, Estimator, EstimatorConfig, LayerState, Need, NoiseSource,
+    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
@@ -156,12 +158,14 @@ pub struct Relax {
 
 impl Default for Relax {
     fn default() -> Self {
-        RelaxConfig::default().init().expect("the defaults are valid")
+        RelaxConfig::default()
+            .init()
+            .expect("the defaults are valid")
     }
 }
 
 /// Why a part of an attached state is there.
-const LOOKED_FOR: &str = "`bind_layers` refuses a state without it";
+const LOOKED_FOR: &str = "`bind` refuses a state without it";
 
 impl Relax {
     fn tunes_temperature(&self) -> bool {
@@ -170,7 +174,7 @@ impl Relax {
     }
 
     /// The first part that a state lacks.
-    fn missing(&self, state: &State) -> Option<&'static str> {
+    fn missing(&self, state: &LayerState) -> Option<&'static str> {
         if state.control.is_none() {
             return Some("control network");
         }
@@ -215,30 +219,50 @@ impl Relax {
         let mut scalar = controlled.model + controlled.variance;
         if self.tunes_temperature() {
             let gradient = controlled.gradient;
-            scalar = scalar
-                + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+            scalar =
+                scalar + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
         }
         Ok(scalar)
     }
 }
 
 impl Stacked for Relax {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let drawn = RelaxedPass::new(self, noise, chain)?;
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
-        let temperature = |(layer, law): (usize, &Law)| match &self.attached.layer(&ENTRY, layer)?.log_temperature {
+        let temperature = |(layer, law): (usize, &Law)| match &self
+            .attached
+            .layer(&ENTRY, layer)?
+            .log_temperature
+        {
             Some(number) => read(number, law),
-            None => Ok(law.natural().inner().zeros_like().slice([0..1, 0..1, 0..1]).reshape([1])),
+            None => Ok(law
+                .natural()
+                .inner()
+                .zeros_like()
+                .slice([0..1, 0..1, 0..1])
+                .reshape([1])),
         };
         let temperatures: Result<Vec<_>> = laws.iter().enumerate().map(temperature).collect();
-        let cost = chain.evaluate(&drawn.pass.z, laws)?;
+        let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
         let rule = |layer: usize, below: &[Tensor<4>], values, objective: &CountedObjective| {
             let relaxed = &drawn.relaxed[layer];
             let rows = laws[layer].dims()[0];
             let below: Vec<_> = below.iter().map(|z| to_rows(z.clone(), rows)).collect();
-            self.layer(drawn.rows(layer), &laws[layer], relaxed, values, &below, objective)
+            self.layer(
+                drawn.rows(layer),
+                &laws[layer],
+                relaxed,
+                values,
+                &below,
+                objective,
+            )
         };
-        let scalar = drawn.sum_layers(chain, &cost, &temperatures?, rule)?;
+        let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
     }
 }
@@ -276,15 +300,7 @@ impl Estimator for Relax {
         Stacking::Own(self)
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        let relaxed = Relaxed::new(law, noise.get(0));
-        let cost = objective.evaluate(relaxed.hard.clone(), law)?;
-        let values = cost.clone().inner();
-        let scalar = self.layer(Rows::SINGLE, law, &relaxed, values, &[], objective)?;
-        Ok(Outcome::new(cost, scalar, relaxed.hard))
-    }
-
-    fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
+    fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
         let RelaxConfig {
             eta,
             temperature,
@@ -294,21 +310,17 @@ impl Estimator for Relax {
         } = self.config;
         let sum = control == RelaxControl::Sum;
         let dtype = shape.dtype;
-        Some(State {
+        Some(LayerState {
             control: Some(ControlNetwork::new(key, shape, hidden, device)),
             coefficients: sum.then(|| numbers(&[eta], device, dtype)),
             log_temperature: sum.then(|| numbers(&[temperature.ln()], device, dtype)),
-            ..State::default()
+            ..LayerState::default()
         })
     }
 
-    fn bind_layers(
-        &self,
-        states: &[State],
-        input: Option<Tensor<2>>,
-    ) -> Result<Box<dyn Estimator>> {
+    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         Ok(Box::new(Self {
-            attached: Attached::new(&ENTRY, states, input, |state| self.missing(state))?,
+            attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
             ..self.clone()
         }))
     }

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{
-    Tensor,
-    activation::softmax,
-};
+use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
-use crate::ops::{Rule, custom_grad};
+use crate::objective::ObjectiveKind;
 use crate::ops::fused::sigmoid;
+use crate::ops::{Rule, custom_grad};
 
 pub(super) static ENTRY: Entry = Entry::new::<SecondOrderStConfig>(About {
     id: "second-order-st",
@@ -24,14 +21,17 @@ pub(super) static ENTRY: Entry = Entry::new::<SecondOrderStConfig>(About {
     families: FamilyKind::ALL,
     objective: ObjectiveKind::Expectation,
     bias: Bias::Biased {
-        exact_on: "quadratic f of one coordinate",
+        exact_on: "quadratic f of independent coordinates",
     },
     needs: &[Need::Gradient],
     cost: "n f, n df",
     reference: "the limit of the Wasserstein projection of Cheng et al. 2019, arXiv 1910.02176; \
                 for Bernoulli and Categorical ReinMax: Liu et al. 2023, arXiv 2304.08612",
     options: &[
-        ("baseline", "`none`, or `loo`: the gradient of the other draws, on average"),
+        (
+            "baseline",
+            "`none`, or `loo`: the gradient of the other draws, on average",
+        ),
         ("samples", "the number of draws n of one estimate"),
     ],
     presets: &[],
@@ -99,7 +99,8 @@ impl EstimatorConfig for SecondOrderStConfig {
 ///   `baseline = loo`, the part of the weight that deviates from straight-through multiplies
 ///   $f'(z_i)$ minus the mean of the other draws' gradients: no variance is left on linear costs.
 /// * **Requires** the gradient of the cost.
-/// * **Bias**: none on costs that are quadratic in one coordinate.
+/// * **Bias**: none on quadratic costs, also those that couple the coordinates: given the others, such
+///   a cost is quadratic in each, and the coordinates are independent.
 /// * **Cost**: one evaluation and one backward pass for each draw.
 /// * **Reference**: for Bernoulli and Categorical it is ReinMax at temperature 1 (Liu et al. 2023,
 ///   arXiv 2304.08612).
@@ -154,10 +155,6 @@ impl Estimator for SecondOrderSt {
             evaluations: n,
             gradients: n,
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn pathwise(&self) -> Option<&dyn Pathwise> {

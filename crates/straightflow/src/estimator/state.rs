@@ -10,7 +10,6 @@ use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::chain::ChainEstimate;
 use super::estimate::{Estimate, Estimator};
 use super::network::{ControlNetwork, Network};
 use super::registry::Entry;
@@ -24,7 +23,7 @@ use crate::ops::{from_host, to_host};
 pub struct StateShape {
     /// The features of the conditioning input `[batch, features]`; 0 if there is none.
     pub features: usize,
-    /// The numbers in one sample of all layers below, in a [`Chain`](super::Chain); else 0.
+    /// The numbers in one sample of all layers below; 0 for a single variable.
     pub below: usize,
     /// The coordinates of the variable.
     pub d: usize,
@@ -47,7 +46,7 @@ impl StateShape {
         }
     }
 
-    /// The shapes for each layer of a [`Chain`](super::Chain) with these laws, from the lowest up.
+    /// The shapes for each layer of an objective with these laws, from the lowest up.
     pub fn stacked(laws: &[Law], features: usize) -> Vec<Self> {
         let mut below = 0;
         let mut shapes = Vec::new();
@@ -60,7 +59,7 @@ impl StateShape {
     }
 }
 
-/// The state of one estimator: the parts that it uses, and nothing else.
+/// The state of one estimator, for each layer of its objective.
 ///
 /// ```
 /// use burn::optim::{AdamConfig, GradientsParams};
@@ -92,8 +91,53 @@ impl StateShape {
 /// # }
 /// ```
 #[derive(Module, Debug, Default)]
-#[non_exhaustive]
 pub struct State {
+    /// One for each layer, from the lowest up; a single variable has one.
+    pub layers: Vec<LayerState>,
+}
+
+impl State {
+    /// New state for an objective of several layers, with the shapes of [`StateShape::stacked`];
+    /// `None` if the estimator has none. Layer `i` takes the child `i` of the key, so one layer has
+    /// other weights than by [`init_state`](Estimator::init_state).
+    pub fn stacked(
+        estimator: &(impl Estimator + ?Sized),
+        key: Key,
+        shapes: &[StateShape],
+        device: &Device,
+    ) -> Option<Self> {
+        let layer = |(i, shape): (usize, &StateShape)| {
+            estimator.init_layer(key.child(i as u64), *shape, device)
+        };
+        let layers: Option<Vec<LayerState>> = shapes.iter().enumerate().map(layer).collect();
+        layers.map(|layers| Self { layers })
+    }
+
+    /// Takes note of an estimate: call it once for each, after `surrogate.backward()` and after the
+    /// optimiser's step. It changes what is not trained by gradients, and does nothing if there is
+    /// no such part.
+    pub fn update<D: Distribution>(&mut self, estimate: &Estimate<D>) {
+        self.note(estimate.values.clone(), &estimate.lessons);
+    }
+
+    /// As [`update`](Self::update), from the costs `[n, batch]` and the lessons of an estimate: one
+    /// for each layer, or none at all.
+    pub fn note(&mut self, values: Tensor<2>, lessons: &[Lesson]) {
+        for (layer, state) in self.layers.iter_mut().enumerate() {
+            if let Some(average) = &mut state.average {
+                average.update(values.clone().mean());
+            }
+            if let Some(lesson) = lessons.get(layer) {
+                lesson.0.teach(state);
+            }
+        }
+    }
+}
+
+/// The state of one layer: the parts that the estimator uses, and nothing else.
+#[derive(Module, Debug, Default)]
+#[non_exhaustive]
+pub struct LayerState {
     /// The average of the costs so far.
     pub average: Option<MovingAverage>,
     /// The network that predicts the cost from the conditioning input.
@@ -112,26 +156,7 @@ pub struct State {
     pub scale: Option<RunningMeans>,
 }
 
-impl State {
-    /// Takes note of an estimate: call it once for each, after `surrogate.backward()` and after the
-    /// optimiser's step. It changes what is not trained by gradients, and does nothing if there is
-    /// no such part.
-    pub fn update<D: Distribution>(&mut self, estimate: &Estimate<D>) {
-        self.note(estimate.values.clone(), estimate.lesson.as_ref());
-    }
-
-    /// As [`update`](Self::update), from the costs `[n, batch]` and the lesson of an estimate.
-    pub fn note(&mut self, values: Tensor<2>, lesson: Option<&Lesson>) {
-        if let Some(average) = &mut self.average {
-            average.update(values.mean());
-        }
-        if let Some(lesson) = lesson {
-            lesson.0.teach(self);
-        }
-    }
-}
-
-/// What an estimate teaches a [`State`] that is not trained by gradients. It is complete once the
+/// What an estimate teaches a [`LayerState`] that is not trained by gradients. It is complete once the
 /// surrogate was differentiated.
 #[derive(Clone, Debug)]
 pub struct Lesson(Arc<dyn Teach>);
@@ -143,43 +168,7 @@ impl Lesson {
 }
 
 pub(super) trait Teach: Debug + Send + Sync {
-    fn teach(&self, state: &mut State);
-}
-
-/// The states of all layers of a [`Chain`](super::Chain), from the lowest up.
-#[derive(Module, Debug)]
-pub struct ChainState {
-    /// One for each layer.
-    pub layers: Vec<State>,
-}
-
-impl ChainState {
-    /// New state for an estimator, with the shapes of [`StateShape::stacked`]; `None` if it has none.
-    /// Layer `i` takes the child `i` of the key.
-    pub fn new(
-        estimator: &(impl Estimator + ?Sized),
-        key: Key,
-        shapes: &[StateShape],
-        device: &Device,
-    ) -> Option<Self> {
-        let layer = |(i, shape): (usize, &StateShape)| {
-            estimator.init_state(key.child(i as u64), *shape, device)
-        };
-        let layers: Option<Vec<State>> = shapes.iter().enumerate().map(layer).collect();
-        layers.map(|layers| Self { layers })
-    }
-
-    /// As [`State::update`], for an estimate of a chain.
-    pub fn update<D: Distribution>(&mut self, estimate: &ChainEstimate<D>) {
-        self.note(estimate.values.clone(), &estimate.lessons);
-    }
-
-    /// As [`State::note`], for all layers; there is a lesson for each layer or none at all.
-    pub fn note(&mut self, values: Tensor<2>, lessons: &[Lesson]) {
-        for (layer, state) in self.layers.iter_mut().enumerate() {
-            state.note(values.clone(), lessons.get(layer));
-        }
-    }
+    fn teach(&self, state: &mut LayerState);
 }
 
 /// What is subtracted from the cost besides a control variate.
@@ -199,10 +188,10 @@ pub(super) fn numbers(start: &[f64], device: &Device, dtype: DType) -> Param<Ten
     Param::from_tensor(Tensor::from_data(data, (device, dtype)))
 }
 
-/// The states of an estimator's layers and its conditioning input, as `bind_layers` attaches them.
+/// The states of an estimator's layers and its conditioning input, as `bind` attaches them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attached {
-    states: Vec<State>,
+    layers: Vec<LayerState>,
     pub input: Option<Tensor<2>>,
 }
 
@@ -211,29 +200,29 @@ impl Attached {
     /// does not have.
     pub fn new(
         entry: &Entry,
-        states: &[State],
+        state: &State,
         input: Option<Tensor<2>>,
-        lacks: impl FnMut(&State) -> Option<&'static str>,
+        lacks: impl FnMut(&LayerState) -> Option<&'static str>,
     ) -> Result<Self> {
-        if let Some(part) = states.iter().find_map(lacks) {
+        if let Some(part) = state.layers.iter().find_map(lacks) {
             let estimator = entry.id;
             return Err(Error::ForeignState { estimator, part });
         }
-        let states = states.to_vec();
-        Ok(Self { states, input })
+        let layers = state.layers.clone();
+        Ok(Self { layers, input })
     }
 
     /// The state of a layer.
-    pub fn layer(&self, entry: &Entry, layer: usize) -> Result<&State> {
+    pub fn layer(&self, entry: &Entry, layer: usize) -> Result<&LayerState> {
         let estimator = entry.id;
         let missing = Error::MissingState { estimator };
-        self.states.get(layer).ok_or(missing)
+        self.layers.get(layer).ok_or(missing)
     }
 
     /// The state of one layer alone, as that of the only one; none if there is none.
     pub fn only(&self, layer: usize) -> Self {
         Self {
-            states: self.states.get(layer).cloned().into_iter().collect(),
+            layers: self.layers.get(layer).cloned().into_iter().collect(),
             input: self.input.clone(),
         }
     }

@@ -6,12 +6,12 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction,
 };
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::{Rule, custom_grad};
 
 pub(super) static ENTRY: Entry = Entry::new::<StraightThroughConfig>(About {
@@ -107,10 +107,6 @@ impl Estimator for StraightThrough {
             evaluations: n,
             gradients: n,
         }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
     }
 
     fn pathwise(&self) -> Option<&dyn Pathwise> {

@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::relaxation::{Counted, NOISE_LIMIT, blocks, count_each};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Pathwise,
-    Price, Reduction, Temperature, pathwise_outcome,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
+    Reduction, Temperature,
 };
 use crate::distribution::{CountLaw, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
 
 pub(super) static ENTRY: Entry = Entry::new::<TruncatedGumbelConfig>(About {
     id: "truncated-gumbel",
     name: "Truncated Gumbel-softmax (GenGS)",
-    families: &[FamilyKind::Poisson,
+    families: &[
+        FamilyKind::Poisson,
         FamilyKind::Binomial,
         FamilyKind::NegativeBinomial,
     ],
@@ -161,10 +162,6 @@ impl Estimator for TruncatedGumbel {
         }
     }
 
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
-    }
-
     fn hard_samples(&self) -> bool {
         self.config.hard
     }
@@ -186,7 +183,11 @@ impl Pathwise for TruncatedGumbel {
         let (value, rule) = count_each(noise, law, |variable, numbers| {
             let soft = soft_count(&laws[variable], windows[variable], numbers, temperature);
             Counted {
-                value: if self.config.hard { soft.chosen } else { soft.mean },
+                value: if self.config.hard {
+                    soft.chosen
+                } else {
+                    soft.mean
+                },
                 weight: soft.weight,
             }
         });
@@ -236,7 +237,11 @@ fn soft_count(
         .map(|(k, u)| law.ln_pmf(k as f64) - (-u.ln()).ln())
         .collect();
     let best = (0..perturbed.len()).fold(0, |best, i| {
-        if perturbed[i] > perturbed[best] { i } else { best }
+        if perturbed[i] > perturbed[best] {
+            i
+        } else {
+            best
+        }
     });
     let chosen = lo as f64 + best as f64;
     // Everything is relative to the chosen value, which loses no digits of large counts.
@@ -259,5 +264,6 @@ fn soft_count(
 }
 
 fn count_laws(law: &Law) -> Vec<CountLaw> {
-    law.count_laws().expect("only ordered families are supported")
+    law.count_laws()
+        .expect("only ordered families are supported")
 }

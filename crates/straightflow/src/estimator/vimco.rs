@@ -4,7 +4,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price, ChainNoise, ChainOutcome, CountedChain, Pass, Stacked, Stacking,
+    About, Bias, Entry, Estimator, EstimatorConfig, Need, NoiseSource, NoiseSpec, Outcome, Pass,
+    Price, Stacked, Stacking,
 };
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
@@ -123,32 +124,18 @@ impl Estimator for Vimco {
     fn stacking(&self) -> Stacking<'_> {
         Stacking::Own(self)
     }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        let z = noise.get(0);
-        let cost = objective.evaluate(z.clone(), law)?;
-        Ok(Outcome {
-            surrogate: surrogate(cost.clone(), law.log_prob(z.clone())),
-            values: cost.inner(),
-            samples: z,
-            lesson: None,
-        })
-    }
 }
 
 impl Stacked for Vimco {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
-        let pass = Pass::new(self, self.samples(), chain, |law, n| {
-            let noise = noise.next(law, &self.noise(law, n))?;
-            Ok(noise.get(0))
-        })?;
-        let cost = chain.evaluate(&pass.z, &pass.laws)?;
-        Ok(ChainOutcome {
-            surrogate: surrogate(cost.clone(), pass.log_prob()),
-            values: cost.inner(),
-            samples: pass.z,
-            lessons: Vec::new(),
-        })
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        let pass = Pass::hard(self, noise, objective)?;
+        let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
+        let surrogate = surrogate(cost.clone(), pass.log_prob());
+        Ok(pass.with_surrogate(cost, surrogate))
     }
 }
 

@@ -19,7 +19,7 @@ pub fn gradient(spec: &str, logits: &[f64], u: &[f64], d: usize, dtype: DType) -
     let batch = logits.len() / d;
     let q = Bernoulli::from_logits(tensor(logits, [batch, d], dtype)).expect("valid");
     let noise = tensor(u, [u.len() / logits.len(), batch, d, 1], dtype);
-    let gradient = build(spec).gradient_from_noise(vec![noise], &q, typed_cost);
+    let gradient = build(spec).gradient(vec![noise], &q, typed_cost);
     values(gradient.expect("valid"))
 }
 
@@ -66,6 +66,18 @@ fn by_hand(logits: &[f64], u: &[f64]) -> [Vec<f64>; 2] {
 
 pub const UNIFORM: [f64; 9] = [0.031, 0.11, 0.24, 0.37, 0.52, 0.63, 0.78, 0.9, 0.97];
 
+/// Both estimators against the formulas, in both precisions.
+fn assert_stated(logits: &[f64], u: &[f64]) {
+    let want = by_hand(logits, u);
+    for (spec, want) in ["arm", "disarm"].into_iter().zip(want) {
+        let what = format!("{spec} at {logits:?}, {u:?}");
+        let double = gradient(spec, logits, u, 2, DType::F64);
+        assert_close(&what, &double, &want, 1e-12);
+        let single = gradient(spec, logits, u, 2, DType::F32);
+        assert_close(&what, &single, &want, 1e-6);
+    }
+}
+
 #[test]
 fn pairs_have_the_stated_gradient() {
     for (i, x) in LOGITS.iter().enumerate() {
@@ -77,13 +89,21 @@ fn pairs_have_the_stated_gradient() {
                 UNIFORM[(2 * j + 1) % 9],
                 UNIFORM[8 - j],
             ];
-            let want = by_hand(&logits, &u);
-            for (spec, want) in ["arm", "disarm"].into_iter().zip(want) {
-                let what = format!("{spec} at {logits:?}, {u:?}");
-                let double = gradient(spec, &logits, &u, 2, DType::F64);
-                assert_close(&what, &double, &want, 1e-12);
-                let single = gradient(spec, &logits, &u, 2, DType::F32);
-                assert_close(&what, &single, &want, 1e-6);
+            assert_stated(&logits, &u);
+        }
+    }
+}
+
+/// A bit that is almost certain takes its sign from `u` as every other, although the costs mostly
+/// differ by its neighbour. The outermost `u` make even the rare value occur.
+#[test]
+fn pairs_have_the_stated_gradient_at_large_logits() {
+    for x in [-11.0, -6.3, -4.2, 4.2, 6.3, 11.0] {
+        for neighbour in [-0.7, 0.4] {
+            for u in [1e-7, 2e-3, 0.24, 0.78, 0.998, 1.0 - 2e-7] {
+                for v in [0.11, 0.9] {
+                    assert_stated(&[x, neighbour], &[u, v, 1.0 - v, u]);
+                }
             }
         }
     }
@@ -102,7 +122,7 @@ fn breaks(x: f64) -> Vec<f64> {
 #[test]
 fn the_integral_over_u_is_the_exact_gradient() {
     for spec in ["arm", "disarm"] {
-        for x in LOGITS {
+        for x in LOGITS.into_iter().chain([-7.0, -4.5, 4.5, 7.0]) {
             let pieces = breaks(x);
             let pieces: Vec<(f64, f64)> = pieces.windows(2).map(|w| (w[0], w[1])).collect();
             let middle: Vec<f64> = pieces.iter().map(|(a, b)| (a + b) / 2.0).collect();
@@ -193,8 +213,8 @@ fn the_surrogate_and_its_price() {
         assert_eq!(plain.counts.evaluations(), evaluations, "{spec}");
         assert_eq!(plain.counts.gradients(), price.gradients, "{spec}");
         assert_eq!(plain.values.dims(), [evaluations, 2], "{spec}");
-        assert_eq!(plain.samples.dims(), [evaluations, 2, 2], "{spec}");
-        let costs = values(typed_cost(plain.samples, &q));
+        assert_eq!(plain.samples[0].dims(), [evaluations, 2, 2], "{spec}");
+        let costs = values(typed_cost(plain.samples[0].clone(), &q));
         assert_close(spec, &values(plain.values), &costs, 1e-14);
 
         let whole = values(logits.grad(&grads).expect("gradient"));
@@ -301,7 +321,7 @@ fn a_model_may_be_trained_on_the_first_draws_alone() {
         let scale = leaf(&[1.5], [1], DType::F64);
         let noise = tensor(&u, [2, 1, 2, 1], DType::F64);
         let estimate = build(spec)
-            .estimate_from_noise(vec![noise], &q, |z, q| {
+            .estimate(vec![noise], &q, |z, q| {
                 typed_cost(z, q) * scale.clone().unsqueeze::<2>()
             })
             .expect("valid");

@@ -111,7 +111,7 @@ fn the_network_learns_its_squared_error_and_nothing_leaks() {
     let scale = leaf::<1>(&[1.0], [1], DType::F64);
     let noise = vec![tensor(&DRAWS, [2, BATCH, 2, 1], DType::F64)];
     let bound = estimator.bind(&state, Some(x.clone())).expect("its own");
-    let estimate = bound.estimate_from_noise(noise, &q, |z, q| {
+    let estimate = bound.estimate(noise, &q, |z, q| {
         cost(z, q) * scale.clone().unsqueeze::<2>()
     });
     let estimate = estimate.expect("valid");
@@ -169,9 +169,7 @@ fn the_moving_average_is_the_stated_one() {
         let noise = vec![tensor(&DRAWS, [2, BATCH, 2, 1], DType::F64)];
         let bound = estimator.bind(&state, None).expect("its own");
         let scaled = |z: Tensor<3>, q: &Bernoulli| cost(z, q) * factor;
-        let gradient = bound
-            .gradient_from_noise(noise.clone(), &q, scaled)
-            .expect("valid");
+        let gradient = bound.gradient(noise.clone(), &q, scaled).expect("valid");
         let average = if step == 0 { 0.0 } else { sum / weight };
         let want: Vec<f64> = (0..BATCH * 2)
             .map(|i| {
@@ -183,11 +181,11 @@ fn the_moving_average_is_the_stated_one() {
             })
             .collect();
         assert_close(&format!("step {step}"), &values(gradient), &want, 1e-12);
-        let estimate = bound.estimate_from_noise(noise, &q, scaled).expect("valid");
+        let estimate = bound.estimate(noise, &q, scaled).expect("valid");
         state.update(&estimate);
         sum = 0.8 * sum + 0.2 * values(estimate.values.mean())[0];
         weight = 0.8 * weight + 0.2;
-        let value = state.average.as_ref().expect("a part").value();
+        let value = state.layers[0].average.as_ref().expect("a part").value();
         assert_close("average", &values(value), &[sum / weight], 1e-14);
     }
 }

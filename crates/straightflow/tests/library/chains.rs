@@ -49,7 +49,7 @@ impl Stack {
     }
 
     /// The gradients of both layers' parameters, of each batch element: `[batch, 2 width]`.
-    pub fn gradient(&self, estimate: &ChainEstimate<Law>) -> Vec<f64> {
+    pub fn gradient(&self, estimate: &Estimate<Law>) -> Vec<f64> {
         let batch = self.first.dims()[0];
         let grads = estimate.surrogate.backward();
         let part = |leaf: &Tensor<3>| {
@@ -63,7 +63,7 @@ impl Stack {
     }
 }
 
-impl Chain<Law> for Stack {
+impl Objective<Law> for Stack {
     fn layers(&self) -> usize {
         self.layers
     }
@@ -212,7 +212,7 @@ fn enumeration_is_the_sum_over_all_layers() {
                 direct,
                 ..Stack::new(family, 2)
             };
-            let estimate = build("enumerate").estimate_chain(Key::new(1), &stack);
+            let estimate = build("enumerate").estimate_objective(Key::new(1), &stack);
             let estimate = estimate.expect("valid");
             let outcomes = outcomes(family);
             assert_eq!(estimate.values.dims(), [outcomes.len(), 2]);
@@ -264,7 +264,7 @@ fn joint_scores_have_the_exact_expectation() {
                     vec![tensor::<4>(&layer(0), [draws, batch, d, k], DType::F64)],
                     vec![tensor::<4>(&layer(1), [1, draws * batch, d, k], DType::F64)],
                 ];
-                let estimate = build(spec).estimate_chain_from_noise(noise, &stack);
+                let estimate = build(spec).estimate_objective(noise, &stack);
                 let gradient = stack.gradient(&estimate.expect("valid"));
                 let mut mean = vec![0.0; 2 * d * k];
                 for (row, (_, p)) in gradient.chunks(2 * d * k).zip(&all) {

@@ -49,7 +49,7 @@ fn learn(spec: &str, law: &Law, steps: u64, factor: f64) -> State {
 }
 
 /// The numbers of a state, tensor by tensor.
-fn numbers(state: &State) -> Vec<Vec<f64>> {
+fn numbers(state: &impl Module) -> Vec<Vec<f64>> {
     struct Read(Vec<Vec<f64>>);
     impl ModuleVisitor for Read {
         fn visit_float<const N: usize>(&mut self, param: &Param<Tensor<N>>) {
@@ -99,9 +99,9 @@ fn a_learned_curvature_takes_the_choice_out_of_a_quadratic() {
     let specs = estimator.noise(&law, 1);
     let noise = Noise::draw(Key::new(9), &law, &specs);
     let all = FiniteDifference::default();
-    let want = all.gradient_from_noise(vec![noise.get(0)], &law, |z, _| quadratic(z));
+    let want = all.gradient(vec![noise.get(0)], &law, |z, _| quadratic(z));
     let noise = vec![noise.get(0), noise.get(1)];
-    let got = estimator.gradient_from_noise(noise, &law, |z, _| quadratic(z));
+    let got = estimator.gradient(noise, &law, |z, _| quadratic(z));
     let (got, want) = (values(got.expect("valid")), values(want.expect("valid")));
     // The prior of zero has a twentieth of the weight.
     assert_close("estimate", &got, &want, 0.06);
@@ -182,7 +182,7 @@ fn cost_at(z: &[f64], y: &[f64]) -> f64 {
     (1.3 * s + 0.2).sin() + 0.5 * s * s
 }
 
-impl Chain<Law> for TwoLayers {
+impl Objective<Law> for TwoLayers {
     fn layers(&self) -> usize {
         2
     }
@@ -295,7 +295,7 @@ fn two_layers_are_unbiased_by_enumeration() {
             vec![lowest.float().cast(DType::F64), column(2, 1)],
             vec![column(3, 2), column(5, 1)],
         ];
-        let estimate = build(spec).estimate_chain_from_noise(noise, &chain);
+        let estimate = build(spec).estimate_objective(noise, &chain);
         let estimate = estimate.expect("valid");
         let counts = estimate.counts.clone();
         let grads = estimate.surrogate.backward();
@@ -327,11 +327,11 @@ fn every_layer_learns() {
     let shapes = StateShape::stacked(&laws, 0);
     let device = Device::flex().autodiff();
     let mut states =
-        ChainState::new(estimator.as_ref(), Key::new(1), &shapes, &device).expect("it learns");
-    let bound = estimator
-        .bind_layers(&states.layers, None)
-        .expect("its own");
-    let estimate = bound.estimate_chain(Key::new(2), &chain).expect("valid");
+        State::stacked(estimator.as_ref(), Key::new(1), &shapes, &device).expect("it learns");
+    let bound = estimator.bind(&states, None).expect("its own");
+    let estimate = bound
+        .estimate_objective(Key::new(2), &chain)
+        .expect("valid");
     let _ = estimate.surrogate.backward();
     states.update(&estimate);
     for state in &states.layers {

@@ -133,7 +133,7 @@ fn costs_are_checked() {
 fn noise_is_checked() {
     let q = bernoulli(&[0.1, 0.2]);
     let st = StraightThrough::default();
-    let none = st.estimate_from_noise(vec![], &q, sum);
+    let none = st.estimate(Vec::<Tensor<4>>::new(), &q, sum);
     assert_eq!(
         none.expect_err("no noise"),
         Error::NoiseCount {
@@ -143,8 +143,7 @@ fn noise_is_checked() {
     );
     let wide = vec![tensor::<4>(&[0.0; 3], [1, 1, 3, 1], DType::F32)];
     assert_eq!(
-        st.estimate_from_noise(wide, &q, sum)
-            .expect_err("three coordinates"),
+        st.estimate(wide, &q, sum).expect_err("three coordinates"),
         Error::NoiseShape {
             name: "samples",
             expected: [1, 1, 2, 1],

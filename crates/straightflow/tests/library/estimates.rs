@@ -28,11 +28,7 @@ fn expected_gradient(
     );
     let q = all.expect("valid");
     let noise = vec![tensor(&z, [1, batch, 1, 1], DType::F64)];
-    let gradients = values(
-        estimator
-            .gradient_from_noise(noise, &q, cost)
-            .expect("valid"),
-    );
+    let gradients = values(estimator.gradient(noise, &q, cost).expect("valid"));
     let terms = z.iter().zip(gradients);
     terms.map(|(z, gradient)| law.pmf(*z) * gradient).sum()
 }
@@ -83,7 +79,7 @@ fn straight_through_of_a_categorical_variable_is_the_softmax_jacobian() {
     let q = q.expect("valid");
     let identity = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     let noise = vec![tensor(&identity, [1, 3, 1, 3], DType::F64)];
-    let got = StraightThrough::default().gradient_from_noise(noise, &q, |z, _| {
+    let got = StraightThrough::default().gradient(noise, &q, |z, _| {
         let target = tensor::<4>(&target, [1, 1, 1, 3], DType::F64);
         (z - target).square().sum_dim(3).squeeze_dims(&[2, 3])
     });
@@ -133,7 +129,7 @@ fn drop_in_and_estimate_give_the_same_bits() {
 
                 assert_eq!(drop_in, by_estimate, "{:?}", law.family());
                 assert!(drop_in.iter().any(|x| *x != 0.0));
-                assert_eq!(values(z), values(estimate.samples));
+                assert_eq!(values(z), values(estimate.samples[0].clone()));
 
                 // A sum instead of a mean: the same gradient, times the number of terms.
                 let (parameters, q) = live();
@@ -172,8 +168,8 @@ fn estimates_carry_values_samples_and_counts() {
     let cost = |z: Tensor<3>, _: &Bernoulli| (z - 0.3).square().sum_dim(2).squeeze_dim(2);
     let estimate = st.estimate(Key::new(23), &q, cost).expect("valid");
     assert_eq!(estimate.values.dims(), [4, 3]);
-    assert_eq!(estimate.samples.dims(), [4, 3, 2]);
-    let recomputed = values(cost(estimate.samples.clone(), &q));
+    assert_eq!(estimate.samples[0].dims(), [4, 3, 2]);
+    let recomputed = values(cost(estimate.samples[0].clone(), &q));
     assert_eq!(values(estimate.values.clone()), recomputed);
     let mean = recomputed.iter().sum::<f64>() / 12.0;
     assert_close("value", &values(estimate.surrogate.clone()), &[mean], 1e-14);
@@ -196,7 +192,7 @@ fn the_direct_dependence_enters_once_and_can_be_dropped() {
         let logits = leaf::<2>(&natural, [1, 2], DType::F64);
         let q = Bernoulli::from_logits(logits.clone()).expect("valid");
         let noise = vec![tensor(&z, [2, 1, 2, 1], DType::F64)];
-        let estimate = StraightThrough::default().estimate_from_noise(noise, &q, |z, q| {
+        let estimate = StraightThrough::default().estimate(noise, &q, |z, q| {
             if direct {
                 q.log_prob(z)
             } else {
@@ -229,14 +225,11 @@ fn gradients_are_per_batch_element() {
     let both = q(&natural);
     let z = both.law().sample(Key::new(24), 3);
     let st = StraightThrough::default();
-    let whole = values(
-        st.gradient_from_noise(vec![z.clone()], &both, cost)
-            .expect("valid"),
-    );
+    let whole = values(st.gradient(vec![z.clone()], &both, cost).expect("valid"));
     for element in 0..2 {
         let one = q(&natural[2 * element..2 * element + 2]);
         let noise = vec![z.clone().narrow(1, element, 1)];
-        let part = values(st.gradient_from_noise(noise, &one, cost).expect("valid"));
+        let part = values(st.gradient(noise, &one, cost).expect("valid"));
         assert_close("split", &whole[2 * element..2 * element + 2], &part, 1e-15);
     }
 }
@@ -245,16 +238,21 @@ fn gradients_are_per_batch_element() {
 /// gradient of zero instead of a panic.
 #[test]
 fn objectives_may_be_types_and_may_be_constant() {
-    struct Distance(f64);
+    struct Distance(Bernoulli, f64);
     impl Objective<Bernoulli> for Distance {
-        fn cost(&self, z: Tensor<3>, _q: &Bernoulli) -> Tensor<2> {
-            (z - self.0).square().sum_dim(2).squeeze_dim(2)
+        fn layer(&self, _below: &[Tensor<3>]) -> straightflow::Result<Bernoulli> {
+            Ok(self.0.clone())
+        }
+
+        fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Tensor<2> {
+            let gap = z[0].clone() - self.1;
+            gap.square().sum_dim(2).squeeze_dim(2)
         }
     }
     let q = || Bernoulli::from_logits(leaf::<2>(&[0.4, -1.1], [1, 2], DType::F64)).expect("valid");
     let st = StraightThrough::default();
     let by_type = st
-        .estimate_objective(Key::new(25), &q(), &Distance(0.3))
+        .estimate_objective(Key::new(25), &Distance(q(), 0.3))
         .expect("valid");
     let by_closure = st.estimate(Key::new(25), &q(), |z, _| {
         (z - 0.3).square().sum_dim(2).squeeze_dim(2)
@@ -330,20 +328,29 @@ impl Estimator for SlopeAtTheMean {
 
 /// A cost with a weight of its own, which tells how it was called.
 struct Weighted {
+    q: Bernoulli,
     weight: Tensor<3>,
     live: AtomicUsize,
     frozen: AtomicUsize,
 }
 
 impl Objective<Bernoulli> for Weighted {
-    fn cost(&self, z: Tensor<3>, _q: &Bernoulli) -> Tensor<2> {
-        self.live.fetch_add(1, Ordering::Relaxed);
-        (z * self.weight.clone()).sum_dim(2).squeeze_dim(2)
+    fn layer(&self, _below: &[Tensor<3>]) -> straightflow::Result<Bernoulli> {
+        Ok(self.q.clone())
     }
 
-    fn frozen_cost(&self, z: Tensor<3>, _q: &Bernoulli) -> Tensor<2> {
+    fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Tensor<2> {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        (z[0].clone() * self.weight.clone())
+            .sum_dim(2)
+            .squeeze_dim(2)
+    }
+
+    fn frozen_cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Tensor<2> {
         self.frozen.fetch_add(1, Ordering::Relaxed);
-        (z * self.weight.clone().inner()).sum_dim(2).squeeze_dim(2)
+        (z[0].clone() * self.weight.clone().inner())
+            .sum_dim(2)
+            .squeeze_dim(2)
     }
 }
 
@@ -352,13 +359,13 @@ impl Objective<Bernoulli> for Weighted {
 #[test]
 fn inner_gradients_use_the_frozen_cost() {
     let logits = leaf::<2>(&[0.4, -1.1], [1, 2], DType::F64);
-    let q = Bernoulli::from_logits(logits.clone()).expect("valid");
     let objective = Weighted {
+        q: Bernoulli::from_logits(logits.clone()).expect("valid"),
         weight: leaf::<3>(&[2.0, -3.0], [1, 1, 2], DType::F64),
         live: AtomicUsize::new(0),
         frozen: AtomicUsize::new(0),
     };
-    let estimate = SlopeAtTheMean.estimate_objective(Key::new(26), &q, &objective);
+    let estimate = SlopeAtTheMean.estimate_objective(Key::new(26), &objective);
     let estimate = estimate.expect("valid");
     assert_eq!(objective.live.load(Ordering::Relaxed), 1);
     assert_eq!(objective.frozen.load(Ordering::Relaxed), 1);
@@ -366,7 +373,7 @@ fn inner_gradients_use_the_frozen_cost() {
         (estimate.counts.evaluations(), estimate.counts.gradients()),
         (2, 1)
     );
-    let z = values(estimate.samples.clone());
+    let z = values(estimate.samples[0].clone());
     let grads = estimate.surrogate.backward();
     let of_weight = values(objective.weight.grad(&grads).expect("gradient"));
     assert_eq!(

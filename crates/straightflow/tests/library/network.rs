@@ -83,7 +83,7 @@ fn check<D: Distribution<Samples = Tensor<3>>>(
             (z * 1.3 + phase).sin().sum_dim(2).squeeze_dim(2)
         });
         let estimate = estimate.expect("valid");
-        let z = values(estimate.samples.clone());
+        let z = values(estimate.samples[0].clone());
         let grads = estimate.surrogate.backward();
         let got = values(first.weight.val().grad(&grads).expect("gradient"));
 
@@ -189,7 +189,7 @@ fn categorical() {
                 .squeeze_dim(2)
         });
         let estimate = estimate.expect("valid");
-        let z = values(estimate.samples.clone());
+        let z = values(estimate.samples[0].clone());
         let grads = estimate.surrogate.backward();
         let got = values(first.weight.val().grad(&grads).expect("gradient"));
 

@@ -31,7 +31,7 @@ fn gradient(estimator: &dyn Estimator, law: &Law, z: &[f64], slopes: &[f64]) -> 
     let shape = [n, batch, d, k];
     let noise = vec![tensor(z, shape, dtype)];
     let q = law.clone();
-    let gradient = estimator.gradient_from_noise(noise, &q, |z, _| {
+    let gradient = estimator.gradient(noise, &q, |z, _| {
         (z * tensor(slopes, shape, dtype))
             .sum_dims(&[2, 3])
             .squeeze_dims(&[2, 3])
@@ -127,6 +127,36 @@ fn relative_steps_converge_linearly() {
         let ratio = coarse / fine;
         assert!((9.0..11.0).contains(&ratio), "{:?}: {ratio}", law.family());
         assert!(fine < 1e-3);
+    }
+}
+
+/// A relative step is the fixed one of `delta h / rms(f')`, with the slopes of one batch element.
+#[test]
+fn a_relative_step_has_the_stated_size() {
+    let (delta, bandwidth) = (0.4, 1.7);
+    let one_element = |law: Law| Law::new(law.family(), law.natural().narrow(0, 0, 1));
+    for law in laws(DType::F64) {
+        let law = one_element(law).expect("valid");
+        let z = values(law.sample(Key::new(46), 5));
+        let f: Vec<f64> = slopes(z.len()).iter().map(|f| 3.0 * f).collect();
+        let square: f64 = f.iter().map(|f| f * f).sum();
+        let eps = delta * bandwidth / (square / f.len() as f64).sqrt();
+        for options in [
+            "gain=projection",
+            "cv=off,gain=projection",
+            "projection=wasserstein",
+        ] {
+            if options.contains("wasserstein") && law.family() == Family::Categorical {
+                continue; // one-hot vectors have no order
+            }
+            let of = |step: String| {
+                let spec = format!("pwgf:bandwidth={bandwidth},{options},step={step}");
+                gradient(build(&spec).as_ref(), &law, &z, &f)
+            };
+            let what = format!("{:?}, {options}", law.family());
+            let got = of(format!("relative({delta})"));
+            assert_close(&what, &got, &of(format!("fixed({eps})")), 1e-12);
+        }
     }
 }
 

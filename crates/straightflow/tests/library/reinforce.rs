@@ -81,6 +81,32 @@ fn three_draws_that_leave_one_out() {
     }
 }
 
+/// As many batch elements as draws, each with draws of its own: the mean is that of the other draws
+/// of the same element, never that of the other elements, and never with the draw itself.
+#[test]
+fn as_many_elements_as_draws_that_leave_one_out() {
+    for n in [3, 4] {
+        let loo = build(&format!("reinforce:baseline=loo,samples={n}"));
+        for law in small_laws() {
+            let all = states(&law);
+            let draw = |element: usize, i: usize| all[(2 * element + i) % all.len()].0.clone();
+            let tuple = |element: usize| (0..n).map(|i| draw(element, i)).collect();
+            let tuples: Vec<Vec<Vec<f64>>> = (0..n).map(tuple).collect();
+            let got = gradients(&*loo, &law, &tuples, TOY);
+            for (tuple, got) in tuples.iter().zip(&got) {
+                let f: Vec<f64> = tuple.iter().map(|z| cost_at(z)).collect();
+                let scores: Vec<Vec<f64>> = tuple.iter().map(|z| score(&law, z)).collect();
+                let advantage = (0..n).map(|i| {
+                    let others = (0..n).filter(|j| *j != i).map(|j| f[j]);
+                    (f[i] - others.sum::<f64>() / (n as f64 - 1.0)) / n as f64
+                });
+                let want = weighted_sum(advantage.zip(&scores));
+                assert_close(&format!("{:?}, n {n}", law.family()), got, &want, 1e-12);
+            }
+        }
+    }
+}
+
 /// In single precision, to six digits.
 #[test]
 fn single_precision() {
@@ -95,10 +121,7 @@ fn single_precision() {
             let natural = tensor(&values(law.natural()), [1, d, k], dtype);
             let q = Law::new(law.family(), natural).expect("valid");
             let noise = vec![tensor(&z, [2, 1, d, k], dtype)];
-            values(
-                loo.gradient_from_noise(noise, &q, |z, _| cost(z))
-                    .expect("valid"),
-            )
+            values(loo.gradient(noise, &q, |z, _| cost(z)).expect("valid"))
         };
         let what = format!("{:?}", law.family());
         assert_close(&what, &gradient(DType::F32), &gradient(DType::F64), 1e-6);
@@ -199,7 +222,7 @@ fn bad_options_are_refused() {
         (&q.natural().device(), DType::F64),
     )];
     assert!(matches!(
-        loo.gradient_from_noise(one, &q, |z, _| cost(z)),
+        loo.gradient(one, &q, |z, _| cost(z)),
         Err(Error::TooFewSamples { .. })
     ));
     assert!(matches!(

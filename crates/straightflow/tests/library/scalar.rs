@@ -45,17 +45,13 @@ pub struct Toy {
     pub direct: bool,
 }
 
-impl Objective<Law> for Toy {
-    fn cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
+impl Toy {
+    pub fn cost(&self, z: Tensor<4>, q: &Law) -> Tensor<2> {
         let value = cost(z.clone());
         if self.direct {
             return value + q.log_prob(z);
         }
         value
-    }
-
-    fn kind(&self) -> ObjectiveKind {
-        self.kind
     }
 }
 
@@ -155,7 +151,8 @@ pub fn gradients(
     let draws = (0..n).flat_map(|i| tuples.iter().flat_map(move |tuple| tuple[i].clone()));
     let noise = tensor(&draws.collect::<Vec<f64>>(), [n, batch, d, k], DType::F64);
     let q = all;
-    let gradient = estimator.gradient_objective_from_noise(vec![noise], &q, &objective);
+    let gradient =
+        estimator.gradient_of_kind(objective.kind, vec![noise], &q, |z, q| objective.cost(z, q));
     let gradient = values(gradient.expect("valid"));
     gradient.chunks(d * k).map(<[f64]>::to_vec).collect()
 }

@@ -4,6 +4,7 @@ use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Family, Law};
 use straightflow::prelude::*;
 
+use crate::scalar::{self, small_laws, weighted_sum};
 use crate::support::{assert_close, tensor, values};
 
 /// All values of one variable with their probabilities.
@@ -42,7 +43,7 @@ fn expectation(
     let q = all;
     let noise = vec![tensor(&z, [1, batch, 1, k], DType::F64)];
     let gradient = estimator
-        .gradient_from_noise(noise, &q, |z, _| cost(z))
+        .gradient(noise, &q, |z, _| cost(z))
         .expect("valid");
     let gradient = values(gradient);
     let mut sum = vec![0.0; k];
@@ -93,6 +94,49 @@ fn the_rule_is_exact_on_quadratics() {
     }
 }
 
+/// Coordinates may be coupled: given the others, a quadratic cost is quadratic in each. For every
+/// joint sample of two independent coordinates, weighted with its probability.
+#[test]
+fn the_rule_is_exact_on_coupled_quadratics() {
+    let mut reinmax = 0;
+    for law in small_laws() {
+        let [_, d, k] = law.dims();
+        if d == 1 {
+            continue;
+        }
+        let size = d * k;
+        let form = |i: usize, j: usize| (1.7 * i as f64 + 0.6 * j as f64 + 0.3).sin();
+        let form: Vec<f64> = (0..size * size).map(|i| form(i / size, i % size)).collect();
+        let cost = |z: Tensor<4>| {
+            let [n, batch, ..] = z.dims();
+            let z = z.reshape([n * batch, size]);
+            let z = z.clone() * z.matmul(tensor::<2>(&form, [size, size], DType::F64));
+            z.sum_dim(1).reshape([n, batch])
+        };
+        let exact = Exact::default().gradient(&law.clone(), |z, _| cost(z));
+        let want = values(exact.expect("few states"));
+        let all = scalar::states(&law);
+        let batch = all.len();
+        let z: Vec<f64> = all.iter().flat_map(|(z, _)| z.clone()).collect();
+        let many = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
+        let mean = |estimator: &dyn Estimator| {
+            let noise = vec![tensor(&z, [1, batch, d, k], DType::F64)];
+            let gradient = estimator.gradient(noise, &many, |z, _| cost(z));
+            let gradient = values(gradient.expect("valid"));
+            let rows: Vec<Vec<f64>> = gradient.chunks(size).map(<[f64]>::to_vec).collect();
+            weighted_sum(all.iter().map(|(_, p)| *p).zip(&rows))
+        };
+        let what = format!("{:?}", law.family());
+        assert_close(&what, &mean(&SecondOrderSt::default()), &want, 1e-9);
+        // ReinMax at temperature 1 is the same rule.
+        if matches!(law.family(), Family::Bernoulli | Family::Categorical) {
+            assert_close(&what, &mean(&*scalar::build("reinmax")), &want, 1e-9);
+            reinmax += 1;
+        }
+    }
+    assert_eq!(reinmax, 2);
+}
+
 /// With the baseline the estimate keeps its expectation: two draws, all pairs.
 #[test]
 fn the_baseline_leaves_the_expectation_alone() {
@@ -122,7 +166,7 @@ fn the_baseline_leaves_the_expectation_alone() {
             baseline: SecondOrderBaseline::Loo,
             samples: 2,
         };
-        let gradient = loo.init().expect("valid").gradient_from_noise(
+        let gradient = loo.init().expect("valid").gradient(
             vec![tensor(&noise, [2, batch, 1, k], DType::F64)],
             &all,
             |z, _| cost(z),
@@ -177,7 +221,7 @@ fn weights_are_the_stated_ones() {
             let noise = vec![tensor(&[z], [1, 1, 1, 1], DType::F64)];
             let q = law.clone();
             let got = SecondOrderSt::default()
-                .gradient_from_noise(noise, &q, |z, _| (z * 2.0).squeeze_dims(&[2, 3]));
+                .gradient(noise, &q, |z, _| (z * 2.0).squeeze_dims(&[2, 3]));
             let got = values(got.expect("valid"))[0];
             assert!((got - 2.0 * weight(z)).abs() < 1e-13, "{family:?} at {z}");
         }

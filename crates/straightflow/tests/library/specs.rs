@@ -1,7 +1,30 @@
 //! Specifications, over the whole registry.
 
+use std::path::Path;
+
 use straightflow::Error;
 use straightflow::estimator::{REGISTRY, Spec, display_option, find};
+
+/// The files that hold an entry are the estimators of the registry, one each.
+#[test]
+fn the_folder_is_the_registry() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/estimator");
+    let mut files = Vec::new();
+    for file in std::fs::read_dir(folder).expect("the sources") {
+        let path = file.expect("a file").path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("text");
+            if text.contains("static ENTRY: Entry") {
+                let stem = path.file_stem().expect("a name").to_string_lossy();
+                files.push(stem.replace('_', "-"));
+            }
+        }
+    }
+    files.sort_unstable();
+    let mut ids: Vec<&str> = REGISTRY.iter().map(|entry| entry.id).collect();
+    ids.sort_unstable();
+    assert_eq!(files, ids);
+}
 
 #[test]
 fn entries_are_complete_and_unique() {

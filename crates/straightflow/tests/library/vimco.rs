@@ -1,6 +1,6 @@
 //! VIMCO: the stated formula, and the gradient of the enumerated bound of two draws.
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::DType;
 use straightflow::Error;
 use straightflow::distribution::{Family, Law};
 use straightflow::objective::ObjectiveKind;
@@ -79,7 +79,7 @@ fn single_precision() {
             let natural = tensor(&values(law.natural()), [1, d, k], dtype);
             let q = Law::new(law.family(), natural).expect("valid");
             let noise = vec![tensor(&z, [3, 1, d, k], dtype)];
-            let got = vimco.gradient_objective_from_noise(noise, &q, &TOY);
+            let got = vimco.gradient_of_kind(TOY.kind, noise, &q, |z, q| TOY.cost(z, q));
             values(got.expect("valid"))
         };
         let what = format!("{:?}", law.family());
@@ -168,9 +168,10 @@ fn log_weights_of_any_size() {
         let q = Bernoulli::from_logits(tensor(&[0.4, -1e4, 1e4], [1, 3], dtype)).expect("valid");
         let z = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0];
         let run = |shift: f64, scale: f64| {
-            let objective = Scaled { shift, scale };
             let noise = vec![tensor(&z, [3, 1, 3, 1], dtype)];
-            let got = vimco.gradient_objective_from_noise(noise, &q, &objective);
+            let got = vimco.gradient_of_kind(ObjectiveKind::Bound, noise, &q, |z, _| {
+                z.sum_dim(2).squeeze_dim(2) * scale + shift
+            });
             values(got.expect("finite"))
         };
         // A shift that keeps all digits of the cost.
@@ -195,7 +196,7 @@ fn log_weights_of_any_size() {
             let q = law;
             let got = values(
                 vimco
-                    .gradient_objective(Key::new(5), &q, &TOY)
+                    .gradient_of_kind(TOY.kind, Key::new(5), &q, |z, q| TOY.cost(z, q))
                     .expect("valid"),
             );
             assert!(
@@ -203,21 +204,6 @@ fn log_weights_of_any_size() {
                 "{family:?} {rate}: {got:?}"
             );
         }
-    }
-}
-
-struct Scaled {
-    shift: f64,
-    scale: f64,
-}
-
-impl Objective<Bernoulli> for Scaled {
-    fn cost(&self, z: Tensor<3>, _: &Bernoulli) -> Tensor<2> {
-        z.sum_dim(2).squeeze_dim(2) * self.scale + self.shift
-    }
-
-    fn kind(&self) -> ObjectiveKind {
-        ObjectiveKind::Bound
     }
 }
 

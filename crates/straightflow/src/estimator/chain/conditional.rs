@@ -1,11 +1,10 @@
-//! The cost of a chain as a function of one layer, with those below fixed and those above drawn from
-//! it.
+//! The cost of several layers as a function of one, with those below fixed and those above drawn from
+//! it: an objective of one layer.
 
 use std::cell::RefCell;
 
 use burn::tensor::Tensor;
 
-use super::CountedChain;
 use crate::distribution::Law;
 use crate::error::Result;
 use crate::objective::{CanonicalObjective, CountedObjective, ObjectiveKind};
@@ -15,7 +14,9 @@ type Draw<'a> = dyn Fn(usize, &Law) -> Result<Tensor<4>> + 'a;
 
 /// An objective of layer `below.len()`.
 pub(crate) struct Conditional<'a> {
-    chain: &'a CountedChain<'a>,
+    all: &'a CountedObjective<'a>,
+    /// The law of the layer.
+    own: Law,
     /// Samples `[n, batch, d, k]` of the layers below, constants.
     below: Vec<Tensor<4>>,
     /// The law of the lowest layer as a constant; unused for that layer itself.
@@ -29,14 +30,16 @@ pub(crate) struct Conditional<'a> {
 
 impl<'a> Conditional<'a> {
     pub(crate) fn new(
-        chain: &'a CountedChain<'a>,
+        all: &'a CountedObjective<'a>,
+        own: &Law,
         below: &[Tensor<4>],
         first: &Law,
         above: &'a Draw<'a>,
         live: bool,
     ) -> Self {
         Self {
-            chain,
+            all,
+            own: own.clone(),
             below: below.to_vec(),
             first: first.constant(),
             above,
@@ -45,10 +48,10 @@ impl<'a> Conditional<'a> {
         }
     }
 
-    /// As estimators see it, counted with the chain.
+    /// As estimators see it, counted with the whole.
     pub(crate) fn counted(&self) -> CountedObjective<'_> {
         let draws = self.below.first().map_or(1, |z| z.dims()[0]);
-        CountedObjective::sharing(self, self.chain.counts(), draws)
+        CountedObjective::sharing(self, self.all.counts(), draws)
     }
 
     /// The samples of all layers of the last call, on no tape.
@@ -72,12 +75,12 @@ impl<'a> Conditional<'a> {
         samples.push(z.reshape([draws, batch, d, k]));
         let own = samples.len() - 1;
         let mut laws = Vec::new();
-        for layer in 0..self.chain.layers() {
+        for layer in 0..self.all.layers() {
             let next = match layer {
                 0 if own == 0 => law.clone(),
                 0 => self.first.clone(),
-                _ if layer <= own => self.chain.layer(&samples[..layer])?.constant(),
-                _ => self.chain.layer(&samples)?,
+                _ if layer <= own => self.all.layer(&samples[..layer])?.constant(),
+                _ => self.all.layer(&samples)?,
             };
             if layer > own {
                 let z = (self.above)(layer, &next)?;
@@ -86,7 +89,7 @@ impl<'a> Conditional<'a> {
             }
             laws.push(next);
         }
-        let cost = self.chain.cost(&samples, &laws, frozen);
+        let cost = self.all.unwatched(&samples, &laws, frozen)?;
         // A wrong shape is for the caller to find; a wrong number of elements cannot be reshaped.
         let cost = match cost.dims() == [draws, batch] {
             true => cost.reshape([m, rows]),
@@ -98,19 +101,26 @@ impl<'a> Conditional<'a> {
 
 impl CanonicalObjective for Conditional<'_> {
     fn kind(&self) -> ObjectiveKind {
-        self.chain.kind()
+        self.all.kind()
     }
 
-    fn cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
-        let (cost, samples) = self.complete(z, law, !self.live)?;
+    fn layers(&self) -> usize {
+        1
+    }
+
+    fn layer(&self, _below: &[Tensor<4>]) -> Result<Law> {
+        Ok(self.own.clone())
+    }
+
+    fn cost(&self, z: &[Tensor<4>], laws: &[Law], frozen: bool) -> Result<Tensor<2>> {
+        let (cost, samples) = self.complete(z[0].clone(), &laws[0], frozen || !self.live)?;
+        if frozen {
+            return Ok(cost);
+        }
         self.seen.replace(samples);
         Ok(match self.live {
             true => cost,
             false => cost.inner(),
         })
-    }
-
-    fn frozen_cost(&self, z: Tensor<4>, law: &Law) -> Result<Tensor<2>> {
-        Ok(self.complete(z, law, true)?.0)
     }
 }

@@ -1,21 +1,36 @@
-//! The rules for chains that several estimators share.
+//! The rules for layers that several estimators share.
 
 use burn::tensor::Tensor;
 
-use super::{ChainNoise, ChainOutcome, Conditional, CountedChain, Pass};
+use super::{Conditional, Pass};
 use crate::distribution::Law;
 use crate::error::{Error, Result};
-use crate::estimator::estimate::Estimator;
+use crate::estimator::estimate::{Estimator, Outcome};
+use crate::estimator::noise::NoiseSource;
 use crate::estimator::pathwise::{Pathwise, Reduction};
+use crate::objective::CountedObjective;
 use crate::ops::gradient_only;
+
+/// A single layer: the estimator's rule for one variable.
+pub(in crate::estimator) fn single<E: Estimator + ?Sized>(
+    estimator: &E,
+    noise: &NoiseSource,
+    objective: &CountedObjective,
+) -> Result<Outcome> {
+    let law = objective.layer(&[])?;
+    let n = noise.draws(estimator);
+    estimator.check(&law, n)?;
+    let noise = noise.next(&law, &estimator.noise(&law, n))?;
+    estimator.outcome(&noise, &law, objective)
+}
 
 /// Pathwise: each layer's samples are on the tape of its law, whose parameters are on the tape of the
 /// samples below.
 pub(in crate::estimator) fn on_tape(
     estimator: &dyn Pathwise,
-    noise: &ChainNoise,
-    chain: &CountedChain,
-) -> Result<ChainOutcome> {
+    noise: &NoiseSource,
+    objective: &CountedObjective,
+) -> Result<Outcome> {
     if estimator.least_samples() > 1 {
         // Every draw has laws of its own above the lowest layer.
         return Err(Error::UnsupportedChain {
@@ -23,17 +38,11 @@ pub(in crate::estimator) fn on_tape(
             because: ", because it needs several draws of one law",
         });
     }
-    let pass = Pass::new(estimator, estimator.samples(), chain, |law, n| {
-        let noise = noise.next(law, &estimator.noise(law, n))?;
-        Ok(estimator.attach(&noise, law, Reduction::Mean))
+    let pass = Pass::new(estimator, noise, objective, |law, noise| {
+        estimator.attach(&noise, law, Reduction::Mean)
     })?;
-    let cost = chain.evaluate(&pass.z, &pass.laws)?;
-    Ok(ChainOutcome {
-        values: cost.clone().inner(),
-        surrogate: cost.mean(),
-        samples: pass.z.into_iter().map(Tensor::inner).collect(),
-        lessons: Vec::new(),
-    })
+    let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
+    Ok(pass.with_surrogate(cost.clone(), cost.mean()))
 }
 
 /// One layer after the other: the estimator sees the cost as a function of one layer, given one draw of
@@ -43,39 +52,37 @@ pub(in crate::estimator) fn on_tape(
 /// The evaluations of the lowest layer are on the model's tape.
 pub(in crate::estimator) fn layerwise<E: Estimator + ?Sized>(
     estimator: &E,
-    noise: &ChainNoise,
-    chain: &CountedChain,
-) -> Result<ChainOutcome> {
+    noise: &NoiseSource,
+    objective: &CountedObjective,
+) -> Result<Outcome> {
     let redraw = |_: usize, law: &Law| noise.hard(&law.constant());
+    let n = noise.draws(estimator);
     let mut below: Vec<Tensor<4>> = Vec::new();
     let mut first: Option<Law> = None;
-    let mut total: Option<ChainOutcome> = None;
-    for layer in 0..chain.layers() {
-        let law = chain.layer(&below)?;
-        let n = estimator.samples();
+    let mut total: Option<Outcome> = None;
+    for layer in 0..objective.layers() {
+        let law = objective.layer(&below)?;
         estimator.check(&law, n)?;
         let first = first.get_or_insert_with(|| law.clone());
         let draws = noise.next(&law, &estimator.noise(&law, n))?;
-        let conditional = Conditional::new(chain, &below, first, &redraw, layer == 0);
-        let objective = conditional.counted();
+        let conditional = Conditional::new(objective, &law, &below, first, &redraw, layer == 0);
+        let of_layer = conditional.counted();
         let outcome = match estimator.at_layer(layer) {
-            Some(own) => own.outcome(&draws, &law, &objective)?,
-            None => estimator.outcome(&draws, &law, &objective)?,
+            Some(own) => own.outcome(&draws, &law, &of_layer)?,
+            None => estimator.outcome(&draws, &law, &of_layer)?,
         };
         total = Some(match total {
-            None => ChainOutcome {
-                values: outcome.values,
-                surrogate: outcome.surrogate,
+            None => Outcome {
                 samples: conditional.seen(),
-                lessons: outcome.lesson.into_iter().collect(),
+                ..outcome
             },
-            Some(total) => ChainOutcome {
+            Some(total) => Outcome {
                 surrogate: total.surrogate + gradient_only(outcome.surrogate),
-                lessons: total.lessons.into_iter().chain(outcome.lesson).collect(),
+                lessons: [total.lessons, outcome.lessons].concat(),
                 ..total
             },
         });
-        if layer + 1 < chain.layers() {
+        if layer + 1 < objective.layers() {
             let z = noise.hard(&law.constant())?;
             below.push(z);
         }

@@ -13,7 +13,7 @@ use super::{ChoiceBy, DebiasedBase, DebiasedStConfig};
 use crate::distribution::{Family, Law, Moves};
 use crate::error::Result;
 use crate::estimator::second_order_st::weighted;
-use crate::estimator::state::State;
+use crate::estimator::state::LayerState;
 use crate::ops::{Rule, from_host, to_host};
 
 /// The draws of a layer and the moves that were chosen for them, all constant.
@@ -38,7 +38,7 @@ impl Layer {
     /// more of them, `side` `[n, batch, d, 1]`.
     pub fn new(
         config: &DebiasedStConfig,
-        state: Option<&State>,
+        state: Option<&LayerState>,
         law: &Law,
         z: Tensor<4>,
         uniform: Tensor<4>,
@@ -179,7 +179,10 @@ impl Layer {
         let tensor = from_host(gradient.to_vec(), self.moves.dims, &self.z);
         let base = to_host(self.base(tensor));
         let taken = self.base_at_chosen(gradient);
-        base.iter().zip(taken).map(|(base, taken)| base - taken).collect()
+        base.iter()
+            .zip(taken)
+            .map(|(base, taken)| base - taken)
+            .collect()
     }
 
     /// What the base says of the slope of a move, before its factor, in units of what the move is
@@ -197,7 +200,9 @@ impl Layer {
     }
 
     pub fn curvature_at(&self, index: usize) -> f64 {
-        self.curvature.as_ref().map_or(0.0, |curvature| curvature[index])
+        self.curvature
+            .as_ref()
+            .map_or(0.0, |curvature| curvature[index])
     }
 }
 
@@ -218,10 +223,14 @@ fn selection(moves: &Moves, z: &Tensor<4>) -> (Vec<f64>, Vec<f64>) {
         return (to_host(own), to_host(share));
     }
     let own = to_host(weighted(law, z.clone(), z.ones_like()) * 2.0);
-    let share = moves.weight.iter().zip(&own).map(|(weight, own)| match *own > 0.0 {
-        true => weight / own,
-        false => 0.0,
-    });
+    let share = moves
+        .weight
+        .iter()
+        .zip(&own)
+        .map(|(weight, own)| match *own > 0.0 {
+            true => weight / own,
+            false => 0.0,
+        });
     let share = share.collect();
     (own, share)
 }
@@ -242,7 +251,8 @@ impl Seen {
         let gradient = told(&self.gradient).map_or_else(|| vec![0.0; size], to_host);
         // A surrogate that was multiplied by zero teaches nothing.
         let each = count as f64 / factor;
-        each.is_finite().then(|| gradient.into_iter().map(|g| g * each).collect())
+        each.is_finite()
+            .then(|| gradient.into_iter().map(|g| g * each).collect())
     }
 }
 

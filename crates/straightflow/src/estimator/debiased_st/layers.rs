@@ -11,13 +11,14 @@ use super::{DebiasedBase, DebiasedSt, choice_noise, watched};
 use crate::distribution::{Family, Law};
 use crate::error::Result;
 use crate::estimator::antithetic::along;
-use crate::estimator::chain::{ChainNoise, ChainOutcome, CountedChain, Stacked};
+use crate::estimator::chain::{Stacked, single};
 use crate::estimator::state::Lesson;
-use crate::estimator::{Estimator, NoiseLaw, NoiseSpec};
+use crate::estimator::{Estimator, NoiseLaw, NoiseSource, NoiseSpec, Outcome};
+use crate::objective::CountedObjective;
 use crate::ops::fused::sigmoid;
 use crate::ops::{custom_grad, gradient_only};
 
-/// A layer of the chain with its draws.
+/// A layer with its draws.
 struct Drawn {
     layer: Arc<Layer>,
     seen: Arc<Seen>,
@@ -30,32 +31,40 @@ struct Drawn {
 }
 
 impl Stacked for DebiasedSt {
-    fn chain_outcome(&self, noise: &ChainNoise, chain: &CountedChain) -> Result<ChainOutcome> {
+    fn stacked_outcome(
+        &self,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
+    ) -> Result<Outcome> {
+        if objective.layers() == 1 {
+            // What is corrected need not be kept from layers below.
+            return single(self, noise, objective);
+        }
         let mut drawn: Vec<Drawn> = Vec::new();
         let mut on_tape: Vec<Tensor<4>> = Vec::new();
         let mut laws: Vec<Law> = Vec::new();
-        for index in 0..chain.layers() {
-            let law = chain.layer(&on_tape)?;
-            let (one, tape) = self.draw(index, &law, &drawn, noise, chain)?;
+        for index in 0..objective.layers() {
+            let law = objective.layer(&on_tape)?;
+            let (one, tape) = self.draw(index, &law, &drawn, noise, objective)?;
             drawn.push(one);
             on_tape.push(tape);
             laws.push(law);
         }
-        let cost = chain.evaluate(&on_tape, &laws)?;
+        let cost = objective.evaluate_layers(&on_tape, &laws)?;
         let values = cost.clone().inner();
         let [n, batch] = values.dims();
 
         // All moved points in one evaluation, layer after layer.
-        let moved = (0..drawn.len()).map(|index| moved(index, &drawn, noise, chain));
+        let moved = (0..drawn.len()).map(|index| moved(index, &drawn, noise, objective));
         let moved: Vec<Vec<Tensor<4>>> = moved.collect::<Result<_>>()?;
         let points: Vec<Tensor<4>> = (0..drawn.len())
             .map(|layer| Tensor::cat(moved.iter().map(|z| z[layer].clone()).collect(), 0))
             .collect();
         let mut fixed = vec![laws[0].constant()];
         for layer in 1..drawn.len() {
-            fixed.push(chain.layer(&points[..layer])?.constant());
+            fixed.push(objective.layer(&points[..layer])?.constant());
         }
-        let moved_values = chain.evaluate_frozen(&points, &fixed)?.inner();
+        let moved_values = objective.evaluate_frozen(&points, &fixed)?.inner();
 
         let mut gradient: Option<Tensor<1>> = None;
         let mut lessons = Vec::new();
@@ -81,8 +90,8 @@ impl Stacked for DebiasedSt {
                 }));
             }
         }
-        let gradient = gradient.expect("a chain has at least one layer");
-        Ok(ChainOutcome {
+        let gradient = gradient.expect("there is at least one layer");
+        Ok(Outcome {
             surrogate: cost.mean() + gradient_only(gradient),
             values,
             samples: drawn.into_iter().map(|one| one.z).collect(),
@@ -98,10 +107,10 @@ impl DebiasedSt {
         index: usize,
         law: &Law,
         below: &[Drawn],
-        noise: &ChainNoise,
-        chain: &CountedChain,
+        noise: &NoiseSource,
+        objective: &CountedObjective,
     ) -> Result<(Drawn, Tensor<4>)> {
-        let n = if index == 0 { self.samples() } else { 1 };
+        let n = if index == 0 { noise.draws(self) } else { 1 };
         self.check(law, n)?;
         let inner = law.constant();
         let mut specs = match index {
@@ -122,7 +131,7 @@ impl DebiasedSt {
         let samples: Vec<Tensor<4>> = below.iter().map(|one| one.z.clone()).collect();
         let apart = match index {
             0 => law.clone(),
-            _ => chain.layer(&samples)?,
+            _ => objective.layer(&samples)?,
         };
         let tape = match self.config.base {
             DebiasedBase::None => z.clone(),
@@ -160,8 +169,8 @@ impl DebiasedSt {
 fn moved(
     index: usize,
     drawn: &[Drawn],
-    noise: &ChainNoise,
-    chain: &CountedChain,
+    noise: &NoiseSource,
+    objective: &CountedObjective,
 ) -> Result<Vec<Tensor<4>>> {
     let [n, batch, d, k] = drawn[index].z.dims();
     let own = drawn[index].layer.moved();
@@ -171,7 +180,7 @@ fn moved(
     let mut samples: Vec<Tensor<4>> = drawn[..index].iter().map(|one| again(&one.z)).collect();
     samples.push(own.reshape([draws, batch, d, k]));
     for above in &drawn[index + 1..] {
-        let law = chain.layer(&samples)?.constant();
+        let law = objective.layer(&samples)?.constant();
         let z = match &above.uniform {
             Some(uniform) => {
                 let uniform = again(uniform);
@@ -190,9 +199,7 @@ fn moved(
 fn draw_noise(law: &Law, n: usize) -> NoiseSpec {
     let [n, batch, d, _] = law.sample_dims(n);
     match law.family() {
-        Family::Bernoulli | Family::Categorical => {
-            NoiseSpec::uniform("uniform", [n, batch, d, 1])
-        }
+        Family::Bernoulli | Family::Categorical => NoiseSpec::uniform("uniform", [n, batch, d, 1]),
         Family::Binomial { .. } | Family::Poisson | Family::NegativeBinomial { .. } => {
             NoiseSpec::samples(law, n)
         }
@@ -209,7 +216,9 @@ fn from_uniform(law: &Law, uniform: &Tensor<4>) -> Tensor<4> {
             let shape = uniform.dims();
             let rare = sigmoid(-natural.clone().abs()).expand(shape);
             let likely = natural.greater_elem(0.0).expand(shape);
-            let side = uniform.clone().mask_where(likely.clone(), -uniform.clone() + 1.0);
+            let side = uniform
+                .clone()
+                .mask_where(likely.clone(), -uniform.clone() + 1.0);
             let z = side.lower(rare).bool_xor(likely);
             z.float().cast(uniform.dtype())
         }

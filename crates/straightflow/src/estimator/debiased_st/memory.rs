@@ -6,7 +6,7 @@ use super::layer::{Layer, Seen};
 use super::{ChoiceBy, DebiasedStConfig, ENTRY};
 use crate::distribution::{Family, Moves};
 use crate::error::{Error, Result};
-use crate::estimator::state::{RunningMeans, State, Teach};
+use crate::estimator::state::{LayerState, RunningMeans, Teach};
 use crate::ops::to_host;
 
 /// The least root mean square of a residual, so that a choice by it is defined where all are zero.
@@ -38,7 +38,8 @@ impl Cells {
             }
             Family::Bernoulli => {
                 let bits = moves.z.iter().enumerate();
-                bits.map(|(i, z)| 2 * (i % d) + usize::from(*z > 0.5)).collect()
+                bits.map(|(i, z)| 2 * (i % d) + usize::from(*z > 0.5))
+                    .collect()
             }
             _ => {
                 let means = to_host(law.mean());
@@ -75,11 +76,11 @@ pub(super) struct Memory {
 impl Memory {
     pub fn read(
         config: &DebiasedStConfig,
-        state: Option<&State>,
+        state: Option<&LayerState>,
         moves: &Moves,
         cells: &Cells,
     ) -> Result<Self> {
-        let part = |means: fn(&State) -> &Option<RunningMeans>| -> Result<&RunningMeans> {
+        let part = |means: fn(&LayerState) -> &Option<RunningMeans>| -> Result<&RunningMeans> {
             let means = state.and_then(|state| means(state).as_ref());
             let means = means.ok_or(Error::MissingState {
                 estimator: ENTRY.id,
@@ -97,7 +98,10 @@ impl Memory {
         let rms = match config.choice {
             ChoiceBy::Learned => {
                 let squares = mean_squares(part(|state| &state.residual)?);
-                let rms: Vec<f64> = squares.iter().map(|x| x.sqrt().max(LEAST_RESIDUAL)).collect();
+                let rms: Vec<f64> = squares
+                    .iter()
+                    .map(|x| x.sqrt().max(LEAST_RESIDUAL))
+                    .collect();
                 Some(cells.spread(&rms))
             }
             ChoiceBy::Variance | ChoiceBy::Uniform => None,
@@ -118,10 +122,16 @@ impl Memory {
 /// category of a draw.
 fn signed(mut curvature: Vec<f64>, moves: &Moves, cells: &Cells) -> Vec<f64> {
     if let Some(sign) = &cells.sign {
-        curvature.iter_mut().zip(sign).for_each(|(h, sign)| *h *= sign);
+        curvature
+            .iter_mut()
+            .zip(sign)
+            .for_each(|(h, sign)| *h *= sign);
     }
     if moves.is_categorical() {
-        let hot = curvature.iter_mut().zip(&moves.z).filter(|(_, z)| **z == 1.0);
+        let hot = curvature
+            .iter_mut()
+            .zip(&moves.z)
+            .filter(|(_, z)| **z == 1.0);
         hot.for_each(|(h, _)| *h = 0.0);
     }
     curvature
@@ -158,7 +168,7 @@ pub(super) struct MovesLesson {
 }
 
 impl Teach for MovesLesson {
-    fn teach(&self, state: &mut State) {
+    fn teach(&self, state: &mut LayerState) {
         let layer = &self.layer;
         let Some(gradient) = self.seen.slope(self.elements, layer.moves.z.len()) else {
             return;
@@ -171,10 +181,18 @@ impl Teach for MovesLesson {
             // Relative to what the move was chosen by, like the residuals that the variance is of.
             let predicted = layer.scale * layer.predicted(index, &gradient);
             let rest = share * self.slopes[place] - predicted;
-            left.push((cell, (rest - share * layer.curvature_at(index)).powi(2), 1.0));
+            left.push((
+                cell,
+                (rest - share * layer.curvature_at(index)).powi(2),
+                1.0,
+            ));
             // The least squares of rest = share * sign * h. The sign of the step that was taken says
             // more about h than the expected one.
-            let sign = layer.cells.sign.as_ref().map_or(1.0, |_| layer.moves.step(index));
+            let sign = layer
+                .cells
+                .sign
+                .as_ref()
+                .map_or(1.0, |_| layer.moves.step(index));
             curvatures.push((cell, share * sign * rest, share * share));
         }
         if let Some(residual) = &mut state.residual {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use burn::tensor::{DType, Tensor};
 use rayon::prelude::*;
 
-use super::{PwgfCategorical, PwgfGain, PwgfProjection, PwgfConfig, PwgfStep};
+use super::{PwgfCategorical, PwgfConfig, PwgfGain, PwgfProjection, PwgfStep};
 use crate::distribution::count::sigmoid;
 use crate::distribution::{CountLaw, Family, Law};
 use crate::estimator::Reduction;
@@ -139,7 +139,9 @@ impl Element<'_> {
             return out.fill(0.0);
         }
         let one_hot = self.rule.family == Family::Categorical;
-        if one_hot && config.projection == PwgfProjection::Mmd && config.categorical == PwgfCategorical::OneHot
+        if one_hot
+            && config.projection == PwgfProjection::Mmd
+            && config.categorical == PwgfCategorical::OneHot
         {
             return self.one_hot(start, natural, out);
         }
@@ -235,7 +237,9 @@ impl Element<'_> {
                     }
                     Some(stride) => {
                         let own = 0.5 * self.draws() * response.mean_slope();
-                        own - pairs().map(|(z, dz)| response.r(z - stride * dz)).sum::<f64>()
+                        own - pairs()
+                            .map(|(z, dz)| response.r(z - stride * dz))
+                            .sum::<f64>()
                     }
                 };
                 self.normalise(sum, stride, || match &self.rule.table {
@@ -323,7 +327,10 @@ enum Response<'k> {
 }
 
 impl<'k> Response<'k> {
-    fn new(law: &CountLaw, kernel: &'k dyn Kernel) -> Result<Self, crate::projection::ProjectionError> {
+    fn new(
+        law: &CountLaw,
+        kernel: &'k dyn Kernel,
+    ) -> Result<Self, crate::projection::ProjectionError> {
         match *law {
             CountLaw::Binomial { trials: 1, logit } => Ok(Self::Bit {
                 p: sigmoid(logit),

@@ -28,9 +28,9 @@ pub enum PwgfStep {
 impl PwgfStep {
     pub(super) fn check(self) -> Result<(), String> {
         match self {
-            Self::Relative(size) | Self::Fixed(size) if !(size.is_finite() && size > 0.0) => {
-                Err(format!("the step must be positive and finite, got `{self}`"))
-            }
+            Self::Relative(size) | Self::Fixed(size) if !(size.is_finite() && size > 0.0) => Err(
+                format!("the step must be positive and finite, got `{self}`"),
+            ),
             _ => Ok(()),
         }
     }
@@ -50,8 +50,9 @@ impl FromStr for PwgfStep {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unreadable =
-            || format!("cannot read `{text}` as a step: write `limit`, `relative(0.05)` or `fixed(1)`");
+        let unreadable = || {
+            format!("cannot read `{text}` as a step: write `limit`, `relative(0.05)` or `fixed(1)`")
+        };
         if text == "limit" {
             return Ok(Self::Limit);
         }
