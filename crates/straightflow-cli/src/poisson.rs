@@ -13,6 +13,7 @@ use straightflow_experiments::poisson::{
     run as play,
 };
 use straightflow_report::Run;
+use straightflow_report::record::{SUMMARY, TIMING};
 
 use crate::progress::Progress;
 use crate::settings::{OBJECTIVES, PARAMETRISATIONS, count, read_config, word};
@@ -155,15 +156,16 @@ pub fn run(arguments: &Arguments, command: String, out: &mut impl Write) -> anyh
 
     let summary = Summary::new(&config, &cells);
     if let Some(record) = &record {
-        record.write_json("summary.json", &summary)?;
         for (name, svg) in plots::draw(&config, &cells, &summary)? {
             record.write_text(name, &svg)?;
         }
         // A process that was killed after its last cell leaves a complete run without its notes.
-        if played > 0 || !record.path().join("timing.json").exists() {
+        if played > 0 || !record.path().join(TIMING).exists() {
             let share = played as f64 / cells.len() as f64;
-            record.write_json("timing.json", &Timing::since(start, share, jobs, command))?;
+            record.write_json(TIMING, &Timing::since(start, share, jobs, command))?;
         }
+        // The summary is last: a directory that has one is complete.
+        record.write_json(SUMMARY, &summary)?;
     }
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use straightflow_report::record::{SUMMARY, TIMING};
 use straightflow_report::{RecordError, Run};
 
 use crate::progress::Progress;
@@ -78,7 +79,7 @@ impl Record {
         Ok(results)
     }
 
-    /// Writes the summary and the plots, each with the name of its file.
+    /// Writes the plots, each with the name of its file, and the summary.
     pub fn finish<S: Serialize>(
         &self,
         summary: &S,
@@ -88,18 +89,19 @@ impl Record {
         let Some(run) = &self.run else {
             return Ok(());
         };
-        run.write_json("summary.json", summary)?;
         for (name, svg) in plots {
             run.write_text(name, svg)?;
         }
         // A process that was killed after its last unit leaves a complete run without its notes.
-        if self.worked > 0 || !run.path().join("timing.json").exists() {
+        if self.worked > 0 || !run.path().join(TIMING).exists() {
             let share = self.worked as f64 / units as f64;
             run.write_json(
-                "timing.json",
+                TIMING,
                 &Timing::since(self.start, share, cores(), self.command.clone()),
             )?;
         }
+        // The summary is last: a directory that has one is complete.
+        run.write_json(SUMMARY, summary)?;
         Ok(())
     }
 }

@@ -91,7 +91,7 @@ fn an_autoencoder_has_its_bounds_and_pictures() {
 fn the_grid_of_autoencoders_stands_beside_the_paper() {
     let (_parent, runs) = runs();
     let page = html::render(&runs[2..3]).expect("a page");
-    for caption in ["linear", "nonlinear", "two-layers"] {
+    for caption in ["linear", "nonlinear", "two-layer"] {
         let caption = format!("<caption>{caption}, bernoulli</caption>");
         assert!(page.contains(&caption), "{caption}");
     }
@@ -104,10 +104,10 @@ fn the_grid_of_autoencoders_stands_beside_the_paper() {
     assert_eq!(row(&page, "DisARM")[2..4], ["–", "–"]);
     for remark in [
         "does not state the protocol",
-        "linear (100 of 400), nonlinear (100 of 400), two-layers (100 of 1500)",
+        "linear (100 of 400), nonlinear (100 of 400), two-layer (100 of 1500)",
         "REBAR, RELAX and Gumbel-softmax are probably of greyscale images",
         "pWGF is straight-through on bits",
-        "did not end, their numbers are those of the others: RELAX, two-layers (1)",
+        "did not end, their numbers are those of the others: RELAX, two-layer (1)",
     ] {
         assert!(page.contains(remark), "{remark}");
     }

@@ -137,3 +137,24 @@ pub fn failed(output: &Output) -> String {
     assert!(!message.contains("panicked"), "{message}");
     sentences[0].to_owned()
 }
+
+/// Pseudo-random moments: SplitMix64.
+pub struct Moments(pub u64);
+
+impl Moments {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// A time before `end`.
+    pub fn before(&mut self, end: Duration) -> Duration {
+        end.mul_f64((self.next() >> 11) as f64 / (1u64 << 53) as f64)
+    }
+}

@@ -4,37 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::common::{
-    Place, complete_records, errors, finish, lines, names, records, straightflow, text, wait_for,
-    wait_until,
+    Moments, Place, complete_records, errors, finish, lines, names, records, straightflow, text,
+    wait_for, wait_until,
 };
 use crate::{json, recorded_epochs, small_in};
 
 const KILLS: usize = 20;
 const EPOCHS: u32 = 16;
-
-/// Pseudo-random moments: SplitMix64.
-pub struct Moments(pub u64);
-
-impl Moments {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    /// A time before `end`.
-    pub fn before(&mut self, end: Duration) -> Duration {
-        end.mul_f64((self.next() >> 11) as f64 / (1u64 << 53) as f64)
-    }
-}
 
 /// Starts a process, waits for a moment and kills it, on Unix with `kill -9`. Whether that came before
 /// its end.

@@ -7,10 +7,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    Place, complete_records, errors, failed, finish, lines, names, records, refused, run, snapshot,
-    straightflow, text, wait_for,
+    Moments, Place, complete_records, errors, failed, finish, lines, names, records, refused, run,
+    snapshot, straightflow, text, wait_for,
 };
-use crate::kills::{Moments, killed};
+use crate::kills::killed;
 use crate::{complete, epochs, json};
 
 const TABLE: &[&str] = &[

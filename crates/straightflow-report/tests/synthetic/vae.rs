@@ -138,15 +138,11 @@ pub fn table2(parent: &Path) -> PathBuf {
     let path = parent.join("table2");
     let config = json!({
         "experiment": "table2", "version": "0.1.0", "protocol": "threshold", "seeds": 3,
-        "archs": ["linear", "nonlinear", "two-layers"],
+        "archs": ["linear", "nonlinear", "two-layer"],
     });
     let run = Run::open(&path, &config).expect("a run");
     let mut rows = Vec::new();
-    for (arch, best) in [
-        ("linear", 111.2),
-        ("nonlinear", 101.4),
-        ("two-layers", 99.8),
-    ] {
+    for (arch, best) in [("linear", 111.2), ("nonlinear", 101.4), ("two-layer", 99.8)] {
         for (e, (label, estimator, more, paper, variance, evaluations)) in
             GRID.into_iter().enumerate()
         {
@@ -157,7 +153,7 @@ pub fn table2(parent: &Path) -> PathBuf {
                 "test_nelbo": test, "test_nelbo_sd": 0.08 * (e as f64), "test_bound_100": test - 5.2,
                 "gradient_variance": variance, "evaluations": evaluations,
                 "paper": paper.map(|paper| best + paper),
-                "unfinished": u64::from(arch == "two-layers" && estimator == "relax"),
+                "unfinished": u64::from(arch == "two-layer" && estimator == "relax"),
                 "cells": [format!("{arch}-{estimator}-1")],
             }));
         }

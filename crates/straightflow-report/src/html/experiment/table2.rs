@@ -108,7 +108,7 @@ fn reading_of_pwgf(rows: &[Object]) -> Option<String> {
 fn whole_training(arch: &str) -> Option<u64> {
     match arch {
         "linear" | "nonlinear" => Some(400),
-        two if two.starts_with("two") => Some(1500),
+        "two-layer" => Some(1500),
         _ => None,
     }
 }
@@ -196,7 +196,7 @@ mod tests {
     fn a_whole_training_is_not_called_short() {
         let rows = json!([
             row("arm", "linear", 400, Some(110.3)),
-            row("arm", "two-layers", 1500, Some(98.0)),
+            row("arm", "two-layer", 1500, Some(98.0)),
             row("arm", "other", 1, Some(98.0)),
         ]);
         let remarks = remarks(rows);
@@ -210,11 +210,11 @@ mod tests {
             row("arm", "linear", 100, Some(110.3)),
             row("straight-through", "linear", 100, Some(110.3)),
             row("arm", "nonlinear", 400, Some(99.0)),
-            row("arm", "two-layers", 400, Some(98.0)),
+            row("arm", "two-layer", 400, Some(98.0)),
         ]);
         let remark = remarks(rows).remove(1);
         assert!(
-            remark.ends_with(": linear (100 of 400), two-layers (400 of 1500)."),
+            remark.ends_with(": linear (100 of 400), two-layer (400 of 1500)."),
             "{remark}"
         );
     }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn numbers_of_greyscale_images_are_named_by_their_methods() {
         let rows = json!([
-            row("rebar:learn=false", "linear", 400, Some(111.6)),
+            row("rebar", "linear", 400, Some(111.6)),
             row("relax", "linear", 400, None),
             row("gumbel-softmax", "linear", 400, Some(112.5)),
         ]);
