@@ -25,7 +25,7 @@ struct Row {
     families: &'static [FamilyKind],
     bias: String,
     needs: &'static [Need],
-    cost: &'static str,
+    cost: String,
     reference: &'static str,
 }
 
@@ -37,7 +37,7 @@ impl From<&Entry> for Row {
             families: entry.families,
             bias: entry.bias.to_string(),
             needs: entry.needs,
-            cost: entry.cost,
+            cost: entry.price.to_string(),
             reference: entry.reference,
         }
     }
@@ -66,7 +66,7 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
             "",
             entry.bias,
             join(entry.needs),
-            entry.cost
+            entry.price
         )?;
         writeln!(out, "{:width$}  {}", "", entry.reference)?;
     }
@@ -102,7 +102,7 @@ pub fn markdown() -> String {
             families(entry),
             entry.bias,
             join(entry.needs),
-            entry.cost
+            entry.price
         );
     }
     for entry in REGISTRY {
@@ -112,8 +112,9 @@ pub fn markdown() -> String {
         );
         page += "\n| option | default | meaning |\n|---|---|---|\n";
         let defaults = entry.defaults();
-        for (key, about) in entry.options {
-            let default = straightflow::estimator::display_option(&defaults[*key]);
+        for option in entry.options {
+            let (key, about) = (option.key(), option.about());
+            let default = straightflow::estimator::display_option(&defaults[&key]);
             page += &format!("| `{key}` | `{default}` | {about} |\n");
         }
         if !entry.presets.is_empty() {

@@ -1,10 +1,11 @@
-//! Gradients of a subject by the natural parameters, from a key or from given noise, whatever the
+//! Gradients of a subject with respect to the natural parameters, from a key or from given noise, whatever the
 //! kind of its objective.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use straightflow::distribution::{Distribution, Law};
 use straightflow::estimator::{
-    Entry, Estimate, Estimator, EstimatorExt, Noise, NoiseSpec, Outcome, Price, StateShape,
+    Described, Entry, Estimate, Estimator, EstimatorExt, Noise, NoiseSpec, Outcome, Price,
+    Stacking, StateShape,
 };
 use straightflow::objective::{CountedObjective, ObjectiveKind};
 use straightflow::{Key, Result};
@@ -137,7 +138,7 @@ struct Replay<'a> {
     noise: Noise,
 }
 
-impl Estimator for Replay<'_> {
+impl Described for Replay<'_> {
     fn entry(&self) -> &'static Entry {
         self.estimator.entry()
     }
@@ -150,6 +151,16 @@ impl Estimator for Replay<'_> {
         self.estimator.samples()
     }
 
+    fn stacking(&self) -> Stacking<'_> {
+        Stacking::Unsupported
+    }
+
+    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
+        self.estimator.at_step(step)
+    }
+}
+
+impl Estimator for Replay<'_> {
     fn least_samples(&self) -> usize {
         self.estimator.least_samples()
     }

@@ -6,83 +6,47 @@
 //! ```
 
 use burn::tensor::{DType, Device, Tensor};
-use serde::{Deserialize, Serialize};
 use straightflow::Error;
 use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{About, Bias, Entry, Need, Noise, NoiseSpec, Outcome, Price};
-use straightflow::objective::{CountedObjective, ObjectiveKind};
+use straightflow::estimator::{Noise, Outcome, Price};
+use straightflow::objective::CountedObjective;
 use straightflow::prelude::*;
 
-// 1. What is known about the estimator without running it.
-static ENTRY: Entry = Entry::new::<TaylorScoreConfig>(About {
-    id: "taylor-score",
-    name: "Score function with a Taylor control variate",
-    // Those for which the proof below is made.
-    families: &[FamilyKind::Bernoulli],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value, Need::Gradient],
-    cost: "n + 1 f, 1 df",
-    reference: "MuProp without a baseline: Gu, Levine, Sutskever, Mnih 2016, arXiv 1511.05176",
-    options: &[("samples", "the number of draws n of one estimate")],
-    presets: &[],
-});
+// 1. What is known about the method without running it, and its options.
+straightflow::method! {
+    /// The score-function estimator of what the first-order expansion of the cost at the mean
+    /// leaves, plus the exact gradient of that expansion.
+    ///
+    /// With `m` the mean, `J` its Jacobian with respect to the natural parameter and
+    /// `h(z) = f(m) + f'(m) . (z - m)`,
+    ///
+    /// ```text
+    /// g = 1/n sum_i [f(z_i) - h(z_i)] d log q(z_i) / d natural  +  J^T f'(m)
+    /// ```
+    pub struct TaylorScore {}
 
-// 2. The configuration: what records keep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct TaylorScoreConfig {
-    /// The number of draws of one estimate.
-    samples: usize,
-}
+    options TaylorScoreConfig {
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+    }
 
-impl Default for TaylorScoreConfig {
-    fn default() -> Self {
-        Self { samples: 1 }
+    facts {
+        id: "taylor-score",
+        name: "Score function with a Taylor control variate",
+        // Those for which the proof below is made.
+        families: &[FamilyKind::Bernoulli],
+        objective: Expectation,
+        bias: none,
+        needs: [Value, Gradient],
+        price: "n + 1 f, 1 df",
+        noise: Samples,
+        layers: Layerwise,
+        reference: "MuProp without a baseline: Gu, Levine, Sutskever, Mnih 2016, arXiv 1511.05176",
     }
 }
 
-impl EstimatorConfig for TaylorScoreConfig {
-    type Estimator = TaylorScore;
-
-    fn init(self) -> Result<TaylorScore, Error> {
-        ENTRY.need_samples(self.samples, 1)?;
-        Ok(TaylorScore { config: self })
-    }
-}
-
-// 3. The estimator.
-/// The score-function estimator of what the first-order expansion of the cost at the mean leaves,
-/// plus the exact gradient of that expansion.
-///
-/// With `m` the mean, `J` its Jacobian by the natural parameter and
-/// `h(z) = f(m) + f'(m) . (z - m)`,
-///
-/// ```text
-/// g = 1/n sum_i [f(z_i) - h(z_i)] d log q(z_i) / d natural  +  J^T f'(m)
-/// ```
-#[derive(Clone, Debug, Default)]
-struct TaylorScore {
-    config: TaylorScoreConfig,
-}
-
+// 2. What it computes.
 impl Estimator for TaylorScore {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
     fn price(&self, _law: &Law, n: usize) -> Price {
         Price {
             evaluations: n + 1,
@@ -114,7 +78,7 @@ impl Estimator for TaylorScore {
     }
 }
 
-// 4. The proof: the sum over all outcomes, weighted with their probabilities, is the exact gradient.
+// 3. The proof: the sum over all outcomes, weighted with their probabilities, is the exact gradient.
 fn main() -> Result<(), Error> {
     // Every outcome of two bits is one element of the batch, with the same parameters.
     let double = (&Device::flex(), DType::F64);

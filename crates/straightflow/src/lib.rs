@@ -42,6 +42,12 @@
 //! # }
 //! ```
 
+// The macro `method!` names this crate by its name, here and elsewhere.
+extern crate self as straightflow;
+
+#[doc(hidden)]
+pub use {serde, serde_json};
+
 pub mod distribution;
 pub mod error;
 pub mod estimator;
@@ -66,8 +72,8 @@ pub mod prelude {
     };
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
-        Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec, State,
-        StateShape, Temperature,
+        Described, Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec,
+        State, StateShape, Temperature,
     };
     pub use crate::exact::Exact;
     pub use crate::objective::{Objective, Single};

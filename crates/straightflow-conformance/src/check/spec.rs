@@ -37,7 +37,7 @@ pub fn spec(subject: &Subject) -> Result<(), Failure> {
         return Err(fail(format!("{} gives {}", estimator.spec(), again.spec())));
     }
     // One row of the documentation for each option.
-    let mut described: Vec<&str> = entry.options.iter().map(|(name, _)| *name).collect();
+    let mut described: Vec<String> = entry.options.iter().map(|option| option.key()).collect();
     described.sort_unstable();
     let defaults = entry.defaults();
     let mut options: Vec<&str> = defaults.keys().map(String::as_str).collect();

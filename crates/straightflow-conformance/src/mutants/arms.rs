@@ -15,18 +15,11 @@ use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 use straightflow::Result;
 use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{Bias, Entry, Estimator, Need, Noise, NoiseSpec, Outcome, Price};
+use straightflow::estimator::{Estimator, Noise, Outcome};
 use straightflow::objective::CountedObjective;
 
 use super::Mutant;
-use super::entry::{about, mutant, mutant_methods};
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-arms",
-    &[FamilyKind::Bernoulli],
-    Bias::Unbiased,
-    &[Need::Value],
-));
+use super::entry::mutant;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -36,22 +29,19 @@ pub enum Mistake {
     WrongSide,
 }
 
-mutant!(Arms, Config, Mistake, ENTRY, samples = 3, least = 2);
+mutant! {
+    Arms {}, samples = 3,
+    id: "mutant-arms",
+    families: &[FamilyKind::Bernoulli],
+    bias: none,
+    needs: [Value],
+    price: [1, 0],
+    noise: Uniform,
+    layers: Unsupported,
+    least: 2,
+}
 
 impl Estimator for Arms {
-    mutant_methods!(ENTRY, least = 2);
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::uniform("copula", law.sample_dims(n))]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: 0,
-        }
-    }
-
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let exponential = -noise.get(0).log();
         let others = exponential.dims()[0] as f64 - 1.0;

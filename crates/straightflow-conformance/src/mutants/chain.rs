@@ -2,21 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use straightflow::Result;
-use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{
-    Bias, Entry, Estimator, Need, NoiseSource, NoiseSpec, Outcome, Pass, Price, Stacked, Stacking,
-};
+use straightflow::distribution::FamilyKind;
+use straightflow::estimator::{Estimator, NoiseSource, Outcome, Pass, Stacked};
 use straightflow::objective::CountedObjective;
 
 use super::Mutant;
-use super::entry::{about, mutant, mutant_methods};
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-chain",
-    &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-    Bias::Unbiased,
-    &[Need::Value],
-));
+use super::entry::mutant;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -27,26 +18,18 @@ pub enum Mistake {
     LowestOnly,
 }
 
-mutant!(Score, Config, Mistake, ENTRY, samples = 1, least = 1);
-
-impl Estimator for Score {
-    mutant_methods!(ENTRY, least = 1);
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: 0,
-        }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
-    }
+mutant! {
+    Score {}, samples = 1,
+    id: "mutant-chain",
+    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+    bias: none,
+    needs: [Value],
+    price: [1, 0],
+    noise: Samples,
+    layers: Own,
 }
+
+impl Estimator for Score {}
 
 impl Stacked for Score {
     fn stacked_outcome(

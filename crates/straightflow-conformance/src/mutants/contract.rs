@@ -8,30 +8,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use straightflow::distribution::{Family, FamilyKind, Law};
 use straightflow::estimator::{
-    Bias, Entry, Estimator, Need, Noise, NoiseSpec, Outcome, Pathwise, Price, Reduction,
+    Described, Entry, Estimator, Noise, Outcome, Pathwise, Price, Reduction, Stacking,
 };
 use straightflow::objective::CountedObjective;
 use straightflow::{Result, Rule, custom_grad};
 
 use super::Mutant;
-use super::entry::{about, mutant};
+use super::entry::mutant;
 use crate::subject::{Subject, Target};
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-contract",
-    FamilyKind::ALL,
-    Bias::Biased {
-        exact_on: "linear f",
-    },
-    &[Need::Gradient],
-));
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mistake {
     #[default]
     None,
-    ForgetsSamples,
     Unchecked,
     Underpriced,
     OtherDropIn,
@@ -39,35 +29,24 @@ pub enum Mistake {
     ThreadDependent,
 }
 
-mutant!(Contract, Config, Mistake, ENTRY, samples = 2, least = 1);
+mutant! {
+    Contract {}, samples = 2,
+    id: "mutant-contract",
+    families: FamilyKind::ALL,
+    bias: exact on "linear f",
+    needs: [Gradient],
+    price: [1, 1],
+    noise: Samples,
+    layers: Tape,
+}
 
 impl Estimator for Contract {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> Value {
-        let mut config = self.config.clone();
-        if config.mistake == Mistake::ForgetsSamples {
-            config.samples = 1;
-        }
-        ENTRY.record(&config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn check(&self, law: &Law, n: usize) -> Result<()> {
         if self.config.mistake == Mistake::Unchecked {
             return Ok(());
         }
         ENTRY.need_samples(n, 1)?;
         law.validate()
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
     }
 
     fn price(&self, _law: &Law, n: usize) -> Price {
@@ -90,10 +69,6 @@ impl Estimator for Contract {
             samples: vec![z.inner()],
             lessons: Vec::new(),
         })
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
     }
 }
 
@@ -144,8 +119,47 @@ impl Rule for Tied {
     }
 }
 
+/// Records one draw, whatever it takes.
+#[derive(Clone, Debug)]
+struct Forgetful(Contract);
+
+impl Described for Forgetful {
+    fn entry(&self) -> &'static Entry {
+        &ENTRY
+    }
+
+    fn config(&self) -> Value {
+        let config = self.0.config.clone();
+        ENTRY.record(&Config {
+            samples: 1,
+            ..config
+        })
+    }
+
+    fn samples(&self) -> usize {
+        self.0.samples()
+    }
+
+    fn stacking(&self) -> Stacking<'_> {
+        self.0.stacking()
+    }
+
+    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
+        self.0.at_step(step)
+    }
+}
+
+impl Estimator for Forgetful {
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        self.0.outcome(noise, law, objective)
+    }
+}
+
 fn aimed(mistake: Mistake) -> Subject {
-    let mut subject = subject(mistake);
+    aim(subject(mistake))
+}
+
+fn aim(mut subject: Subject) -> Subject {
     subject.target = Target::Reference {
         id: "straight-through",
         config: Value::Null,
@@ -162,12 +176,13 @@ pub fn mutants() -> Vec<Mutant> {
         twin: aimed(Mistake::None),
     };
     vec![
-        mutant(
-            "forgets-samples",
-            "the record of the configuration leaves the number of draws out",
-            "spec",
-            Mistake::ForgetsSamples,
-        ),
+        Mutant {
+            name: "forgets-samples",
+            wrong: "the record of the configuration leaves the number of draws out",
+            rejected_by: "spec",
+            subject: aim(Subject::new(|| Box::new(Forgetful(Contract::default())))),
+            twin: aimed(Mistake::None),
+        },
         mutant(
             "unchecked",
             "no draw at all is accepted",

@@ -11,18 +11,11 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 use straightflow::Result;
 use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{Bias, Entry, Estimator, Need, Noise, NoiseSpec, Outcome, Price};
+use straightflow::estimator::{Estimator, Noise, NoiseSpec, Outcome};
 use straightflow::objective::CountedObjective;
 
 use super::Mutant;
-use super::entry::{about, mutant, mutant_methods};
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-debiased-st",
-    &[FamilyKind::Bernoulli],
-    Bias::Unbiased,
-    &[Need::Value, Need::Gradient],
-));
+use super::entry::mutant;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -35,11 +28,18 @@ pub enum Mistake {
     BaseAfterFlip,
 }
 
-mutant!(DebiasedSt, Config, Mistake, ENTRY, samples = 1, least = 1);
+mutant! {
+    DebiasedSt {}, samples = 1,
+    id: "mutant-debiased-st",
+    families: &[FamilyKind::Bernoulli],
+    bias: none,
+    needs: [Value, Gradient],
+    price: [5, 3],
+    noise: Samples,
+    layers: Unsupported,
+}
 
 impl Estimator for DebiasedSt {
-    mutant_methods!(ENTRY, least = 1);
-
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let [_, batch, ..] = law.sample_dims(n);
         let samples = NoiseSpec::samples(law, n);
@@ -48,13 +48,6 @@ impl Estimator for DebiasedSt {
             NoiseSpec::uniform("choice", [n, batch, 1, 1]),
             samples,
         ]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: 5 * n,
-            gradients: 3 * n,
-        }
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

@@ -1,72 +1,48 @@
-//! What all mutants share: a configuration with a number of draws, and the parts of an entry that
-//! do not matter to them.
+//! What all mutants share: a configuration with a mistake and a number of draws.
 
-use straightflow::distribution::FamilyKind;
-use straightflow::estimator::{About, Bias, Need};
-use straightflow::objective::ObjectiveKind;
-
-/// The text of an entry of a mutant.
-pub const fn about(
-    id: &'static str,
-    families: &'static [FamilyKind],
-    bias: Bias,
-    needs: &'static [Need],
-) -> About {
-    About {
-        id,
-        name: id,
-        families,
-        objective: ObjectiveKind::Expectation,
-        bias,
-        needs,
-        cost: "as the correct one",
-        reference: "none: it is wrong",
-        options: &[
-            ("mistake", "which mistake, or `none`"),
-            ("samples", "the number of draws n of one estimate"),
-        ],
-        presets: &[],
-    }
-}
-
-/// Declares the configuration, the entry's plumbing and the parts of the implementation of
-/// [`Estimator`](straightflow::estimator::Estimator) that are the same for all mutants.
+/// Declares a mutant by the facts in which mutants differ, and `subject(mistake)`.
 macro_rules! mutant {
-    ($estimator:ident, $config:ident, $mistake:ident, $entry:ident, samples = $samples:expr, least = $least:expr) => {
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct $config {
-            pub mistake: $mistake,
-            pub samples: usize,
-        }
+    (
+        $method:ident { $($fields:tt)* }, samples = $samples:literal,
+        id: $id:literal,
+        families: $families:expr,
+        bias: $bias:ident $(on $exact_on:literal)?,
+        needs: $needs:tt,
+        price: $price:tt,
+        noise: $noise:ident,
+        layers: $layers:ident,
+        $(least: $least:literal,)?
+    ) => {
+        straightflow::method! {
+            /// Wrong on purpose.
+            pub struct $method { $($fields)* }
 
-        impl Default for $config {
-            fn default() -> Self {
-                Self {
-                    mistake: $mistake::default(),
-                    samples: $samples,
-                }
+            options Config {
+                /// Which mistake, or `none`.
+                mistake: Mistake = Mistake::None,
+                /// The number of draws n of one estimate.
+                samples: usize = $samples,
             }
-        }
 
-        impl straightflow::estimator::EstimatorConfig for $config {
-            type Estimator = $estimator;
-
-            fn init(self) -> straightflow::Result<$estimator> {
-                $entry.need_samples(self.samples, $least)?;
-                Ok($estimator { config: self })
+            facts {
+                id: $id,
+                name: $id,
+                families: $families,
+                objective: Expectation,
+                bias: $bias $(on $exact_on)?,
+                needs: $needs,
+                price: $price,
+                noise: $noise,
+                layers: $layers,
+                reference: "none: it is wrong",
+                $(least: $least,)?
             }
-        }
-
-        #[derive(Clone, Debug)]
-        pub struct $estimator {
-            config: $config,
         }
 
         /// A subject with a mistake, or without.
-        fn subject(mistake: $mistake) -> crate::subject::Subject {
+        fn subject(mistake: Mistake) -> crate::subject::Subject {
             crate::subject::Subject::new(move || {
-                let config = $config {
+                let config = Config {
                     mistake,
                     ..Default::default()
                 };
@@ -77,25 +53,4 @@ macro_rules! mutant {
     };
 }
 
-/// The methods that every mutant has in common.
-macro_rules! mutant_methods {
-    ($entry:ident, least = $least:expr) => {
-        fn entry(&self) -> &'static straightflow::estimator::Entry {
-            &$entry
-        }
-
-        fn config(&self) -> serde_json::Value {
-            $entry.record(&self.config)
-        }
-
-        fn samples(&self) -> usize {
-            self.config.samples
-        }
-
-        fn least_samples(&self) -> usize {
-            $least
-        }
-    };
-}
-
-pub(super) use {mutant, mutant_methods};
+pub(super) use mutant;

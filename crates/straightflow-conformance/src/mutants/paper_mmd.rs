@@ -12,21 +12,12 @@ use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 use straightflow::Result;
 use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{Bias, Entry, Estimator, Need, Noise, NoiseSpec, Outcome, Price};
+use straightflow::estimator::{Estimator, Noise, Outcome};
 use straightflow::objective::CountedObjective;
 
 use super::Mutant;
-use super::entry::{about, mutant, mutant_methods};
+use super::entry::mutant;
 use crate::subject::{Subject, Target};
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-paper-mmd",
-    &[FamilyKind::Bernoulli],
-    Bias::Biased {
-        exact_on: "nothing: it is raw",
-    },
-    &[Need::Gradient],
-));
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -41,26 +32,22 @@ pub enum Mistake {
     PrintedMove,
 }
 
-mutant!(PaperMmd, Config, Mistake, ENTRY, samples = 1, least = 1);
+mutant! {
+    PaperMmd {}, samples = 1,
+    id: "mutant-paper-mmd",
+    families: &[FamilyKind::Bernoulli],
+    bias: exact on "nothing: it is raw",
+    needs: [Gradient],
+    price: [1, 1],
+    noise: Samples,
+    layers: Unsupported,
+}
 
 /// The step and the bandwidth.
 const STEP: f64 = 1.0;
 const BANDWIDTH: f64 = 1.0;
 
 impl Estimator for PaperMmd {
-    mutant_methods!(ENTRY, least = 1);
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let z = noise.get(0);
         let (values, slope) = objective.value_and_gradient(z.clone(), law)?;

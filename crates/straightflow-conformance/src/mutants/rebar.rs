@@ -16,20 +16,13 @@ use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 use straightflow::Result;
 use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{Bias, Entry, Estimator, Need, Noise, NoiseSpec, Outcome, Price};
+use straightflow::estimator::{Estimator, Noise, NoiseSpec, Outcome};
 use straightflow::objective::CountedObjective;
 
 use super::Mutant;
-use super::entry::{about, mutant, mutant_methods};
+use super::entry::mutant;
 use crate::problem::Problem;
 use crate::subject::Subject;
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-rebar",
-    &[FamilyKind::Bernoulli],
-    Bias::Unbiased,
-    &[Need::Value, Need::Gradient],
-));
 
 const TEMPERATURE: f64 = 0.5;
 
@@ -46,23 +39,23 @@ pub enum Mistake {
     NotDifferentiated,
 }
 
-mutant!(Rebar, Config, Mistake, ENTRY, samples = 1, least = 1);
+mutant! {
+    Rebar {}, samples = 1,
+    id: "mutant-rebar",
+    families: &[FamilyKind::Bernoulli],
+    bias: none,
+    needs: [Value, Gradient],
+    price: [3, 2],
+    noise: Samples,
+    layers: Unsupported,
+}
 
 impl Estimator for Rebar {
-    mutant_methods!(ENTRY, least = 1);
-
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let shape = law.sample_dims(n);
         ["relaxation", "conditional", "other draw"]
             .map(|name| NoiseSpec::uniform(name, shape))
             .to_vec()
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: 3 * n,
-            gradients: 2 * n,
-        }
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

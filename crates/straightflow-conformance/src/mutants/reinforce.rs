@@ -10,18 +10,11 @@
 use serde::{Deserialize, Serialize};
 use straightflow::Result;
 use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{Bias, Entry, Estimator, Need, Noise, NoiseSpec, Outcome, Price};
+use straightflow::estimator::{Estimator, Noise, Outcome};
 use straightflow::objective::CountedObjective;
 
 use super::Mutant;
-use super::entry::{about, mutant, mutant_methods};
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-reinforce",
-    FamilyKind::ALL,
-    Bias::Unbiased,
-    &[Need::Value],
-));
+use super::entry::mutant;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -32,22 +25,19 @@ pub enum Mistake {
     KeyReused,
 }
 
-mutant!(Reinforce, Config, Mistake, ENTRY, samples = 2, least = 2);
+mutant! {
+    Reinforce {}, samples = 2,
+    id: "mutant-reinforce",
+    families: FamilyKind::ALL,
+    bias: none,
+    needs: [Value],
+    price: [1, 0],
+    noise: Samples,
+    layers: Unsupported,
+    least: 2,
+}
 
 impl Estimator for Reinforce {
-    mutant_methods!(ENTRY, least = 2);
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: 0,
-        }
-    }
-
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let mut z = noise.get(0);
         if self.config.mistake == Mistake::KeyReused {

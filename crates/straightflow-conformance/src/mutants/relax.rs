@@ -5,23 +5,12 @@ use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 use straightflow::distribution::{FamilyKind, Law};
-use straightflow::estimator::{
-    Bias, Entry, Estimator, EstimatorConfig, LayerState, Need, Noise, NoiseSpec, Outcome, Price,
-    State, StateShape,
-};
+use straightflow::estimator::{Estimator, LayerState, Noise, Outcome, State, StateShape};
 use straightflow::objective::CountedObjective;
 use straightflow::{Error, Key, Result};
 
 use super::Mutant;
-use super::entry::about;
-use crate::subject::Subject;
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-relax",
-    &[FamilyKind::Bernoulli],
-    Bias::Unbiased,
-    &[Need::Value],
-));
+use super::entry::mutant;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,64 +23,18 @@ pub enum Mistake {
     Variance,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    pub mistake: Mistake,
-    pub samples: usize,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            mistake: Mistake::None,
-            samples: 1,
-        }
-    }
-}
-
-impl EstimatorConfig for Config {
-    type Estimator = Relax;
-
-    fn init(self) -> Result<Relax> {
-        ENTRY.need_samples(self.samples, 1)?;
-        Ok(Relax {
-            config: self,
-            bound: None,
-        })
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct Relax {
-    config: Config,
-    bound: Option<(LayerState, Option<Tensor<2>>)>,
+mutant! {
+    Relax { bound: Option<(LayerState, Option<Tensor<2>>)> }, samples = 1,
+    id: "mutant-relax",
+    families: &[FamilyKind::Bernoulli],
+    bias: none,
+    needs: [Value],
+    price: [1, 0],
+    noise: Uniform,
+    layers: Unsupported,
 }
 
 impl Estimator for Relax {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: 0,
-        }
-    }
-
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let missing = Error::MissingState {
             estimator: ENTRY.id,
@@ -159,16 +102,6 @@ impl Estimator for Relax {
             bound: state.layers.first().map(|layer| (layer.clone(), input)),
         }))
     }
-}
-
-fn subject(mistake: Mistake) -> Subject {
-    Subject::new(move || {
-        let config = Config {
-            mistake,
-            ..Config::default()
-        };
-        Box::new(config.init().expect("a valid configuration"))
-    })
 }
 
 pub fn mutants() -> Vec<Mutant> {

@@ -5,25 +5,12 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 use straightflow::distribution::{Family, FamilyKind, Law};
-use straightflow::estimator::{
-    Bias, Entry, Estimator, Need, Noise, NoiseSpec, Outcome, Pathwise, Price, Reduction,
-    pathwise_outcome,
-};
-use straightflow::objective::CountedObjective;
-use straightflow::{Result, Rule, custom_grad};
+use straightflow::estimator::{Estimator, Noise, Pathwise, Reduction};
+use straightflow::{Rule, custom_grad};
 
 use super::Mutant;
-use super::entry::{about, mutant, mutant_methods};
+use super::entry::mutant;
 use crate::subject::{Subject, Target};
-
-static ENTRY: Entry = Entry::new::<Config>(about(
-    "mutant-straight-through",
-    FamilyKind::ALL,
-    Bias::Biased {
-        exact_on: "linear f",
-    },
-    &[Need::Gradient],
-));
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -35,37 +22,18 @@ pub enum Mistake {
     SharedNoise,
 }
 
-mutant!(
-    StraightThrough,
-    Config,
-    Mistake,
-    ENTRY,
-    samples = 1,
-    least = 1
-);
-
-impl Estimator for StraightThrough {
-    mutant_methods!(ENTRY, least = 1);
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
-    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
-        pathwise_outcome(self, noise, law, objective)
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
-    }
+mutant! {
+    StraightThrough {}, samples = 1,
+    id: "mutant-straight-through",
+    families: FamilyKind::ALL,
+    bias: exact on "linear f",
+    needs: [Gradient],
+    price: [1, 1],
+    noise: Samples,
+    layers: Tape,
 }
+
+impl Estimator for StraightThrough {}
 
 impl Pathwise for StraightThrough {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {

@@ -220,7 +220,7 @@ impl Settings {
         };
         let mut spec: Spec = text.parse().map_err(GameError::Estimator)?;
         let takes_samples = REGISTRY.iter().any(|entry| {
-            entry.id == spec.id() && entry.options.iter().any(|(key, _)| *key == "samples")
+            entry.id == spec.id() && entry.options.iter().any(|option| option.field == "samples")
         });
         if takes_samples && !text.contains("samples=") {
             spec.set("samples", &self.samples.to_string());

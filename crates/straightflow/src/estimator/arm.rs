@@ -3,39 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::antithetic::pair_outcome;
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Preset, Price,
-    Stacking,
-};
+use super::{Estimator, Noise, Outcome, Preset};
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
-
-pub(super) static ENTRY: Entry = Entry::new::<ArmConfig>(About {
-    id: "arm",
-    name: "ARM",
-    families: &[FamilyKind::Bernoulli],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value],
-    cost: "2 n f",
-    reference: "Yin, Zhou 2019, arXiv 1807.11143",
-    options: &[
-        (
-            "model",
-            "which draws train the cost's own parameters: `all`, or `first` for one of each pair",
-        ),
-        (
-            "samples",
-            "the number n of antithetic pairs of one estimate, each of two draws",
-        ),
-    ],
-    presets: &[Preset {
-        name: "paper",
-        about: "the authors' code, which trains the decoder on one draw of each pair",
-        options: &[("model", "first")],
-    }],
-});
+use crate::objective::CountedObjective;
 
 /// Which draws of a pair train the parameters of the cost itself, a decoder's say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,98 +19,66 @@ pub enum ArmModel {
     First,
 }
 
-/// The configuration of [`Arm`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ArmConfig {
-    /// Which draws train the cost's own parameters.
-    pub model: ArmModel,
-    /// The number of antithetic pairs of one estimate.
-    pub samples: usize,
-}
+method! {
+    /// The difference of the costs of two antithetic draws, times the uniform number behind them.
+    ///
+    /// With $u$ uniform, $b_1 = 1_{u > \sigma(-\phi)}$ and $b_2 = 1_{u < \sigma(\phi)}$ for logits
+    /// $\phi$ are two samples that are as different as they can be.
+    ///
+    /// * **Estimates** `d/d logit E f(z)`.
+    /// * **With** $\frac1n \sum_i (f(b_1^i) - f(b_2^i)) (u_i - \frac12)$, for each coordinate with
+    ///   its own $u$. It is averaged over the batch, as everything here; the authors' code sums.
+    /// * **Requires** the values of the cost. `samples` is the number of pairs; `values` and
+    ///   `samples` of the estimate have both draws of each, first all $b_1$, then all $b_2$. The
+    ///   mean cost is that of all $2n$ draws, and so is the gradient of the cost's own parameters,
+    ///   unless `model=first` leaves it to the $b_1$, as the authors' code does.
+    /// * **Bias**: none. Uniform numbers have 23 random bits in `f32`, so probabilities below 2^-24
+    ///   are taken for zero there.
+    /// * **Note**: [`Disarm`](super::Disarm) is its expectation given the two draws: the same price
+    ///   and never more variance.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+    /// let arm = ArmConfig { samples: 1000, ..ArmConfig::default() }.init()?;
+    /// let gradient = arm.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
+    /// // p (1 - p) (f(1) - f(0))
+    /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Arm {}
 
-impl Default for ArmConfig {
-    fn default() -> Self {
-        Self {
-            model: ArmModel::All,
-            samples: 1,
-        }
+    options ArmConfig {
+        /// Which draws train the cost's own parameters: `all`, or `first` for one of each pair.
+        model: ArmModel = ArmModel::All,
+        /// The number n of antithetic pairs of one estimate, each of two draws.
+        samples: usize = 1,
     }
-}
 
-impl EstimatorConfig for ArmConfig {
-    type Estimator = Arm;
-
-    fn init(self) -> Result<Arm> {
-        ENTRY.need_samples(self.samples, 1)?;
-        Ok(Arm { config: self })
+    facts {
+        id: "arm",
+        name: "ARM",
+        families: &[FamilyKind::Bernoulli],
+        objective: Expectation,
+        bias: none,
+        needs: [Value],
+        price: [2, 0],
+        noise: Uniform,
+        layers: Layerwise,
+        reference: "Yin, Zhou 2019, arXiv 1807.11143",
+        presets: &[Preset {
+            name: "paper",
+            about: "the authors' code, which trains the decoder on one draw of each pair",
+            options: &[("model", "first")],
+        }],
     }
-}
-
-/// The difference of the costs of two antithetic draws, times the uniform number behind them.
-///
-/// With $u$ uniform, $b_1 = 1_{u > \sigma(-\phi)}$ and $b_2 = 1_{u < \sigma(\phi)}$ for logits $\phi$
-/// are two samples that are as different as they can be.
-///
-/// * **Estimates** `d/d logit E f(z)`.
-/// * **With** $\frac1n \sum_i (f(b_1^i) - f(b_2^i)) (u_i - \frac12)$, for each coordinate with its own
-///   $u$. It is averaged over the batch, as everything here; the authors' code sums.
-/// * **Requires** the values of the cost. `samples` is the number of pairs; `values` and `samples` of
-///   the estimate have both draws of each, first all $b_1$, then all $b_2$. The mean cost is that of all
-///   $2n$ draws, and so is the gradient of the cost's own parameters, unless `model=first` leaves it to
-///   the $b_1$, as the authors' code does.
-/// * **Bias**: none. Uniform numbers have 23 random bits in `f32`, so probabilities below 2^-24 are
-///   taken for zero there.
-/// * **Cost**: two evaluations for each pair, in one call.
-/// * **Reference**: Yin and Zhou 2019 (arXiv 1807.11143, theorem 1). [`Disarm`](super::Disarm) is its
-///   expectation given the two draws: the same price and never more variance.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
-/// let arm = ArmConfig { samples: 1000, ..ArmConfig::default() }.init()?;
-/// let gradient = arm.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
-/// // p (1 - p) (f(1) - f(0))
-/// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Arm {
-    config: ArmConfig,
 }
 
 impl Estimator for Arm {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: 2 * n,
-            gradients: 0,
-        }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Layerwise
-    }
-
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let pairs = noise.get(0).dims()[0];
         let trained = match self.config.model {

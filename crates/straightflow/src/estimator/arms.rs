@@ -1,129 +1,72 @@
 //! The antithetic REINFORCE estimator with more than two draws, ARMS.
 
 use burn::tensor::{Tensor, activation::log_sigmoid};
-use serde::{Deserialize, Serialize};
 
 use super::antithetic::{along, bits};
 use super::reinforce::leave_one_out;
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
-    Stacking,
-};
+use super::{Estimator, Noise, Outcome};
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::CountedObjective;
 use crate::ops::fused::sigmoid;
 
-pub(super) static ENTRY: Entry = Entry::new::<ArmsConfig>(About {
-    id: "arms",
-    name: "ARMS",
-    families: &[FamilyKind::Bernoulli],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value],
-    cost: "n f",
-    reference: "Dimitriev, Zhou 2021, arXiv 2105.14141",
-    options: &[(
-        "samples",
-        "the number of draws n of one estimate, at least 2: one set of mutually antithetic ones",
-    )],
-    presets: &[],
-});
+method! {
+    /// Leave-one-out REINFORCE with draws that avoid each other, and the factor that corrects for
+    /// it.
+    ///
+    /// For each coordinate, $(d_1, \ldots, d_n)$ is uniform on the simplex (a Dirichlet variable,
+    /// made of exponential ones). The $u_k = (1 - d_k)^{n-1}$ are then uniform numbers, and
+    /// antithetic: where one is small, its share $d_k$ leaves little to the others, and they are
+    /// large. The less likely value, of probability $q = \min(p, 1-p)$, occurs in draw $k$ where
+    /// $u_k < q$.
+    ///
+    /// * **Estimates** `d/d logit E f(z)`.
+    /// * **With** $\frac{1}{n-1} \sum_k (f_k - \bar f) (b_k - p) \, \frac{p (1-p)}{q - q_2}$, where
+    ///   $q_2 = \max(2 q^{1/(n-1)} - 1, 0)^{n-1}$ is the probability that two draws both have the
+    ///   less likely value. The factor is computed as $\sigma(|\phi|) / (1 - q_2 / q)$ with $q_2 /
+    ///   q = \max(2 - q^{-1/(n-1)}, 0)^{n-1} \le q$, so that a tiny $q$ cancels nothing.
+    /// * **Requires** the values of the cost, and at least two draws.
+    /// * **Bias**: none. Random numbers have 23 bits in `f32`, so probabilities below 2^-24 are not
+    ///   met there with their own frequency.
+    /// * **Note**: it is the smaller probability $q$ that stands in the factor: $p$ in its place is
+    ///   wrong above one half. With two draws it is [`Disarm`](super::Disarm).
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+    /// let arms = ArmsConfig { samples: 2 }.init()?;
+    /// // At p = 1/2 the two draws of a bit always differ, and nothing is left to chance.
+    /// let gradient = arms.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
+    /// assert_eq!(gradient.into_scalar::<f32>(), 0.25);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Arms {}
 
-/// The configuration of [`Arms`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ArmsConfig {
-    /// The number of draws of one estimate, at least two.
-    pub samples: usize,
-}
-
-impl Default for ArmsConfig {
-    fn default() -> Self {
-        // Two would be `disarm`; four is the least of the paper's experiments.
-        Self { samples: 4 }
+    options ArmsConfig {
+        /// The number of draws n of one estimate, at least 2: one set of mutually antithetic ones.
+        samples: usize = 4,
     }
-}
 
-impl EstimatorConfig for ArmsConfig {
-    type Estimator = Arms;
-
-    fn init(self) -> Result<Arms> {
-        ENTRY.need_samples(self.samples, 2)?;
-        Ok(Arms { config: self })
+    facts {
+        id: "arms",
+        name: "ARMS",
+        families: &[FamilyKind::Bernoulli],
+        objective: Expectation,
+        bias: none,
+        needs: [Value],
+        price: [1, 0],
+        noise: Uniform,
+        layers: Layerwise,
+        reference: "Dimitriev, Zhou 2021, arXiv 2105.14141",
+        least: 2,
     }
-}
-
-/// Leave-one-out REINFORCE with draws that avoid each other, and the factor that corrects for it.
-///
-/// For each coordinate, $(d_1, \ldots, d_n)$ is uniform on the simplex (a Dirichlet variable, made of
-/// exponential ones). The $u_k = (1 - d_k)^{n-1}$ are then uniform numbers, and antithetic: where one is
-/// small, its share $d_k$ leaves little to the others, and they are large. The less likely value, of
-/// probability $q = \min(p, 1-p)$, occurs in draw $k$ where $u_k < q$.
-///
-/// * **Estimates** `d/d logit E f(z)`.
-/// * **With** $\frac{1}{n-1} \sum_k (f_k - \bar f) (b_k - p) \, \frac{p (1-p)}{q - q_2}$, where
-///   $q_2 = \max(2 q^{1/(n-1)} - 1, 0)^{n-1}$ is the probability that two draws both have the less
-///   likely value. The factor is computed as $\sigma(|\phi|) / (1 - q_2 / q)$ with
-///   $q_2 / q = \max(2 - q^{-1/(n-1)}, 0)^{n-1} \le q$, so that a tiny $q$ cancels nothing.
-/// * **Requires** the values of the cost, and at least two draws.
-/// * **Bias**: none. Random numbers have 23 bits in `f32`, so probabilities below 2^-24 are not met
-///   there with their own frequency.
-/// * **Cost**: one evaluation for each draw.
-/// * **Reference**: Dimitriev and Zhou 2021 (arXiv 2105.14141). It is the smaller probability $q$ that
-///   stands in the factor: $p$ in its place is wrong above one half. With two draws it is
-///   [`Disarm`](super::Disarm).
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
-/// let arms = ArmsConfig { samples: 2 }.init()?;
-/// // At p = 1/2 the two draws of a bit always differ, and nothing is left to chance.
-/// let gradient = arms.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
-/// assert_eq!(gradient.into_scalar::<f32>(), 0.25);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Arms {
-    config: ArmsConfig,
 }
 
 impl Estimator for Arms {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn least_samples(&self) -> usize {
-        2
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: 0,
-        }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Layerwise
-    }
-
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let copula = Copula::new(law, noise.get(0).dims()[0]);
         let z = copula.draws(noise.get(0), law);

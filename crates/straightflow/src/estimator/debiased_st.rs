@@ -14,71 +14,12 @@ use self::layer::{BaseRule, FactorRule, Layer, Seen};
 use self::memory::MovesLesson;
 use super::antithetic::along;
 use super::state::{Attached, LayerState, Lesson, RunningMeans};
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Preset, Price,
-    Stacking, State, StateShape,
-};
+use super::{Estimator, Noise, NoiseSpec, Outcome, Preset, Price, State, StateShape};
 use crate::Key;
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::{Error, Result};
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::CountedObjective;
 use crate::ops::{custom_grad, gradient_only};
-
-pub(super) static ENTRY: Entry = Entry::new::<DebiasedStConfig>(About {
-    id: "debiased-st",
-    name: "Debiased straight-through",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value, Need::Gradient],
-    cost: "n (1 + flips) f, n df",
-    reference: "this library, docs/debiased-straight-through.md; without a base it is bitflip-1, \
-                arXiv 2208.06124",
-    options: &[
-        (
-            "base",
-            "what is corrected: `straight-through`, `second-order-st` or `none`",
-        ),
-        (
-            "choice",
-            "what the probability of a move is proportional to: `variance`, `learned` (the variance \
-             times the usual size of the correction) or `uniform`",
-        ),
-        (
-            "curvature",
-            "`learned`: the base's usual error along each move is part of the base; or `off`",
-        ),
-        (
-            "flips",
-            "the number of moves of each draw along which it is corrected",
-        ),
-        (
-            "rate",
-            "the share of the newest observation in what is learned",
-        ),
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "scale",
-            "the factor of the base: `one`, or `learned` to lower the variance",
-        ),
-    ],
-    presets: &[
-        Preset {
-            name: "stateless",
-            about: "nothing is learned",
-            options: &[("choice", "variance"), ("curvature", "off")],
-        },
-        Preset {
-            name: "bitflip",
-            about: "bitflip-1: differences alone, without a base",
-            options: &[
-                ("base", "none"),
-                ("choice", "variance"),
-                ("curvature", "off"),
-            ],
-        },
-    ],
-});
 
 /// What [`DebiasedSt`] corrects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,117 +83,116 @@ impl DebiasedScale {
     }
 }
 
-/// The configuration of [`DebiasedSt`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DebiasedStConfig {
-    /// What is corrected.
-    pub base: DebiasedBase,
-    /// What the probability of a move is proportional to.
-    pub choice: ChoiceBy,
-    /// Whether the base's usual error is learned.
-    pub curvature: DebiasedCurvature,
-    /// The number of moves of each draw along which it is corrected.
-    pub flips: usize,
-    /// The share of the newest observation in what is learned.
-    pub rate: f64,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// The factor of the base.
-    pub scale: DebiasedScale,
-}
+method! {
+    /// Straight-through, made exact: one coordinate at a time, at random, its slope is replaced by
+    /// the difference of two costs, and the change is divided by the probability of choosing it.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i \left[ b(z_i) + \sum_{j \text{ chosen}} \frac{v_j}{\pi_j} \left(
+    ///   \Delta_j f(z_i) - \partial_j f(z_i) - h_j \right) e_j \right]$, where $b_j = v_j
+    ///   (\partial_j f + h_j)$ is straight-through with a curvature $h$, $\pi_j$ the probability of
+    ///   choosing coordinate $j$, and $\Delta_j f$ the slope of the cost along a unit move:
+    ///
+    ///   | family | $v$ | $\Delta f$ |
+    ///   |---|---|---|
+    ///   | Bernoulli | $p(1-p)$ | $(1 - 2z)(f(1 - z) - f(z))$ |
+    ///   | Binomial | $N p (1-p)$ | $s (f(z + s) - f(z))$, $s = -1$ with probability $z / N$, else 1 |
+    ///   | Poisson | $\lambda$ | $f(z+1) - f(z)$ |
+    ///   | Negative binomial | $m (r + z) / (r + m)$ | $f(z+1) - f(z)$ |
+    ///   | Categorical | $p_j (1 - p_j)$ for each category $j$ but that of $z$ | $f(e_j) - f(z)$, against $\partial_j f - \nabla f \cdot z$ |
+    ///
+    ///   `choice=variance` has $\pi \propto v$, so that $v / \pi$ is the sum of all $v$.
+    ///   `choice=learned` multiplies by the root mean square of the bracket so far, and keeps a
+    ///   tenth of
+    ///   the former, so that $v / \pi$ is at most ten times that sum. Several `flips` are drawn by
+    ///   systematic sampling, with probabilities of at most 1; as many as there are moves give
+    ///   [`FiniteDifference`](super::FiniteDifference), and `base=none` with one gives bitflip-1.
+    /// * **Requires** the value of the cost, and its gradient for a base. What is learned is
+    ///   [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
+    ///   [`bind`](Estimator::bind), and call [`State::update`] after the backward pass; no
+    ///   optimiser is involved. The preset `stateless` learns nothing.
+    /// * **Bias**: none, whatever the state is and whatever the cost's gradient is. Every draw is
+    ///   used before it is learned from.
+    /// * **Price**: the moved draws are evaluated without gradients, in one call.
+    /// * **Variance**: that of all finite differences together, plus $\sum_j (1/\pi_j - 1) E r_j^2$
+    ///   with the residuals $r = v (\Delta f - \partial f - h)$: only the curvature along a
+    ///   coordinate itself is multiplied by the number of coordinates.
+    /// * **Note**: `docs/debiased-straight-through.md` has the derivation and the evidence. Related
+    ///   are local expectation gradients (Titsias and Lazaro-Gredilla 2015) and
+    ///   [`DoubleCv`](super::DoubleCv).
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 2], &Device::flex()))?;
+    /// let estimator = "debiased-st:preset=stateless,samples=1000".parse::<Spec>()?.build()?;
+    /// // Not linear: straight-through would give a mean of 0.5 for both coordinates.
+    /// let gradient = estimator.gradient(Key::new(1), &q, |z, _q| {
+    ///     z.powf_scalar(4.0).sum_dim(2).squeeze_dim(2)
+    /// })?;
+    /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
+    /// assert!(gradient.iter().all(|g| (g - 0.25).abs() < 0.06));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct DebiasedSt { attached: Attached }
 
-impl Default for DebiasedStConfig {
-    fn default() -> Self {
-        Self {
-            base: DebiasedBase::default(),
-            choice: ChoiceBy::default(),
-            curvature: DebiasedCurvature::default(),
-            flips: 1,
-            rate: 0.05,
-            samples: 1,
-            scale: DebiasedScale::default(),
-        }
+    options DebiasedStConfig {
+        /// What is corrected: `straight-through`, `second-order-st` or `none`.
+        base: DebiasedBase = DebiasedBase::default(),
+        /// What the probability of a move is proportional to: `variance`, `learned` (the variance
+        /// times the usual size of the correction) or `uniform`.
+        choice: ChoiceBy = ChoiceBy::default(),
+        /// `learned`: the base's usual error along each move is part of the base; or `off`.
+        curvature: DebiasedCurvature = DebiasedCurvature::default(),
+        /// The number of moves of each draw along which it is corrected.
+        flips: usize [1..] = 1,
+        /// The share of the newest observation in what is learned.
+        rate: f64 [f64::MIN_POSITIVE..1.0] = 0.05,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// The factor of the base: `one`, or `learned` to lower the variance.
+        scale: DebiasedScale = DebiasedScale::default(),
     }
-}
 
-impl EstimatorConfig for DebiasedStConfig {
-    type Estimator = DebiasedSt;
-
-    fn init(self) -> Result<DebiasedSt> {
-        ENTRY.need_samples(self.samples, 1)?;
-        ENTRY.need_positive("flips", self.flips)?;
-        if !(self.rate > 0.0 && self.rate < 1.0) {
-            let rate = self.rate;
-            return Err(ENTRY.invalid(format!("`rate` must be between 0 and 1, got {rate}")));
-        }
-        if self.base == DebiasedBase::None && self.scale.is_learned() {
-            return Err(ENTRY.invalid("`scale=learned` needs a base"));
-        }
-        Ok(DebiasedSt {
-            config: self,
-            attached: Attached::default(),
-        })
+    facts {
+        id: "debiased-st",
+        name: "Debiased straight-through",
+        families: FamilyKind::ALL,
+        objective: Expectation,
+        bias: none,
+        needs: [Value, Gradient],
+        price: "n (1 + flips) f, n df",
+        noise: Samples,
+        layers: Own,
+        reference: "this library, docs/debiased-straight-through.md; without a base it is bitflip-1, \
+                    arXiv 2208.06124",
+        learns: true,
+        presets: &[
+            Preset {
+                name: "stateless",
+                about: "nothing is learned",
+                options: &[("choice", "variance"), ("curvature", "off")],
+            },
+            Preset {
+                name: "bitflip",
+                about: "bitflip-1: differences alone, without a base",
+                options: &[
+                    ("base", "none"),
+                    ("choice", "variance"),
+                    ("curvature", "off"),
+                ],
+            },
+        ],
+        check: |config| match config.base {
+            DebiasedBase::None if config.scale.is_learned() => {
+                Err(ENTRY.invalid("`scale=learned` needs a base"))
+            }
+            _ => Ok(()),
+        },
     }
-}
-
-/// Straight-through, made exact: one coordinate at a time, at random, its slope is replaced by the
-/// difference of two costs, and the change is divided by the probability of choosing it.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i \left[ b(z_i) + \sum_{j \text{ chosen}} \frac{v_j}{\pi_j} \left( \Delta_j
-///   f(z_i) - \partial_j f(z_i) - h_j \right) e_j \right]$, where $b_j = v_j (\partial_j f + h_j)$ is
-///   straight-through with a curvature $h$, $\pi_j$ the probability of choosing coordinate $j$, and
-///   $\Delta_j f$ the slope of the cost along a unit move:
-///
-///   | family | $v$ | $\Delta f$ |
-///   |---|---|---|
-///   | Bernoulli | $p(1-p)$ | $(1 - 2z)(f(1 - z) - f(z))$ |
-///   | Binomial | $N p (1-p)$ | $s (f(z + s) - f(z))$, $s = -1$ with probability $z / N$, else 1 |
-///   | Poisson | $\lambda$ | $f(z+1) - f(z)$ |
-///   | Negative binomial | $m (r + z) / (r + m)$ | $f(z+1) - f(z)$ |
-///   | Categorical | $p_j (1 - p_j)$ for each category $j$ but that of $z$ | $f(e_j) - f(z)$, against $\partial_j f - \nabla f \cdot z$ |
-///
-///   `choice=variance` has $\pi \propto v$, so that $v / \pi$ is the sum of all $v$.
-///   `choice=learned` multiplies by the root mean square of the bracket so far, and keeps a tenth of
-///   the former, so that $v / \pi$ is at most ten times that sum. Several `flips` are drawn by
-///   systematic sampling, with probabilities of at most 1; as many as there are moves give
-///   [`FiniteDifference`](super::FiniteDifference), and `base=none` with one gives bitflip-1.
-/// * **Requires** the value of the cost, and its gradient for a base. What is learned is [`State`]:
-///   make it with [`init_state`](Estimator::init_state), attach it with [`bind`](Estimator::bind), and
-///   call [`State::update`] after the backward pass; no optimiser is involved. The preset
-///   `stateless` learns nothing.
-/// * **Bias**: none, whatever the state is and whatever the cost's gradient is. Every draw is used
-///   before it is learned from.
-/// * **Cost**: one evaluation and one backward pass for each draw, and an evaluation without
-///   gradients for each flip; the latter are one call.
-/// * **Variance**: that of all finite differences together, plus $\sum_j (1/\pi_j - 1) E r_j^2$ with
-///   the residuals $r = v (\Delta f - \partial f - h)$: only the curvature along a coordinate itself
-///   is multiplied by the number of coordinates.
-/// * **Reference**: `docs/debiased-straight-through.md` has the derivation and the evidence. Related:
-///   bitflip-1 (arXiv 2208.06124), local expectation gradients (Titsias and Lazaro-Gredilla 2015),
-///   [`DoubleCv`](super::DoubleCv).
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let q = Bernoulli::from_logits(Tensor::zeros([1, 2], &Device::flex()))?;
-/// let estimator = "debiased-st:preset=stateless,samples=1000".parse::<Spec>()?.build()?;
-/// // Not linear: straight-through would give a mean of 0.5 for both coordinates.
-/// let gradient = estimator.gradient(Key::new(1), &q, |z, _q| {
-///     z.powf_scalar(4.0).sum_dim(2).squeeze_dim(2)
-/// })?;
-/// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
-/// assert!(gradient.iter().all(|g| (g - 0.25).abs() < 0.06));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct DebiasedSt {
-    config: DebiasedStConfig,
-    attached: Attached,
 }
 
 impl DebiasedSt {
@@ -324,18 +264,6 @@ fn watched(carrier: Tensor<1>, seen: &Arc<Seen>) -> Tensor<1> {
 }
 
 impl Estimator for DebiasedSt {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let mut noise = vec![NoiseSpec::samples(law, n)];
         noise.extend(choice_noise(law, n));
@@ -350,10 +278,6 @@ impl Estimator for DebiasedSt {
                 DebiasedBase::StraightThrough | DebiasedBase::SecondOrderSt => n,
             },
         }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

@@ -1,117 +1,76 @@
 //! The estimator with double control variates.
 
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::antithetic::along;
 use super::reinforce::leave_one_out;
 use super::state::{Attached, has, numbers, read};
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, Need, Noise, NoiseSpec, Outcome,
-    Price, Stacking, State, StateShape,
-};
+use super::{Estimator, LayerState, Noise, Outcome, State, StateShape};
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::CountedObjective;
 
-pub(super) static ENTRY: Entry = Entry::new::<DoubleCvConfig>(About {
-    id: "double-cv",
-    name: "Double control variates",
-    families: &[FamilyKind::Bernoulli],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value, Need::Gradient],
-    cost: "2 n f, n df",
-    reference: "Titsias, Shi 2022, arXiv 2111.05300",
-    options: &[
-        (
-            "alpha",
-            "the scale of the second control variate, at its start if it is tuned",
-        ),
-        (
-            "samples",
-            "the number of draws n of one estimate, at least 2",
-        ),
-        ("tune", "whether alpha is learned to lower the variance"),
-    ],
-    presets: &[],
-});
+method! {
+    /// REINFORCE with the costs of the other draws as a baseline, after each cost was corrected by
+    /// the slope that the other draws have.
+    ///
+    /// * **Estimates** `d/d logit E f(z)`.
+    /// * **With** $\frac1n \sum_k (\tilde f_k - \frac{1}{n-1} \sum_{j \ne k} \tilde f_j)(z_k - p) -
+    ///   \alpha\, p (1-p) \nabla f(z_k)$, where $\tilde f_k = f(z_k) + \alpha \frac{1}{n-1} \sum_{j
+    ///   \ne k} \nabla f(z_j) \cdot (z_k - p)$.
+    /// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The
+    ///   number $\alpha$ is [`State`]: make it with [`init_state`](Estimator::init_state), attach
+    ///   it with [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains
+    ///   the mean square of the gradient with everything else stopped. It starts at `alpha`;
+    ///   `tune=off` leaves it there.
+    /// * **Bias**: none, whatever $\alpha$ is. With $\alpha = 0$ it is REINFORCE with `loo`; with
+    ///   $\alpha = -1$ the variance on a linear cost is zero, and on a cost that is flat between
+    ///   its hard values but steep at them it is large.
+    /// * **Price**: the second evaluation is that of the model's own gradients, because burn's tape
+    ///   is consumed by the first backward pass.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
+    /// let fixed = "double-cv:alpha=-1,tune=off".parse::<Spec>()?.build()?;
+    /// let gradient = fixed.gradient(Key::new(1), &q, |z, _q| {
+    ///     z.sum_dim(2).squeeze_dim(2) * 2.0
+    /// })?;
+    /// // Two draws are exact on a linear cost.
+    /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
+    /// assert!(gradient.iter().all(|g| (g - 0.5).abs() < 1e-6));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct DoubleCv { attached: Attached }
 
-/// The configuration of [`DoubleCv`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DoubleCvConfig {
-    /// The scale of the second control variate, at its start.
-    pub alpha: f64,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// Whether alpha is learned.
-    pub tune: bool,
-}
-
-impl Default for DoubleCvConfig {
-    fn default() -> Self {
-        Self {
-            alpha: 0.0,
-            samples: 2,
-            tune: true,
-        }
+    options DoubleCvConfig {
+        /// The scale of the second control variate, at its start if it is tuned.
+        alpha: f64 [f64::MIN..=f64::MAX] = 0.0,
+        /// The number of draws n of one estimate, at least 2.
+        samples: usize = 2,
+        /// Whether alpha is learned to lower the variance.
+        tune: bool = true,
     }
-}
 
-impl EstimatorConfig for DoubleCvConfig {
-    type Estimator = DoubleCv;
-
-    fn init(self) -> Result<DoubleCv> {
-        ENTRY.need_samples(self.samples, 2)?;
-        ENTRY.need_finite("alpha", self.alpha)?;
-        Ok(DoubleCv {
-            config: self,
-            attached: Attached::default(),
-        })
+    facts {
+        id: "double-cv",
+        name: "Double control variates",
+        families: &[FamilyKind::Bernoulli],
+        objective: Expectation,
+        bias: none,
+        needs: [Value, Gradient],
+        price: [2, 1],
+        noise: Samples,
+        layers: Layerwise,
+        reference: "Titsias, Shi 2022, arXiv 2111.05300",
+        learns: true,
+        least: 2,
     }
-}
-
-/// REINFORCE with the costs of the other draws as a baseline, after each cost was corrected by the
-/// slope that the other draws have.
-///
-/// * **Estimates** `d/d logit E f(z)`.
-/// * **With** $\frac1n \sum_k (\tilde f_k - \frac{1}{n-1} \sum_{j \ne k} \tilde f_j)(z_k - p) - \alpha\, p
-///   (1-p) \nabla f(z_k)$, where $\tilde f_k = f(z_k) + \alpha \frac{1}{n-1} \sum_{j \ne k} \nabla f(z_j)
-///   \cdot (z_k - p)$.
-/// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The number
-///   $\alpha$ is [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
-///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean square of
-///   the gradient with everything else stopped. It starts at `alpha`; `tune=off` leaves it there.
-/// * **Bias**: none, whatever $\alpha$ is. With $\alpha = 0$ it is REINFORCE with `loo`; with $\alpha =
-///   -1$ the variance on a linear cost is zero, and on a cost that is flat between its hard values but
-///   steep at them it is large.
-/// * **Cost**: two evaluations and one backward pass for each draw. The second evaluation is that of
-///   the model's own gradients, because burn's tape is consumed by the first backward pass.
-/// * **Reference**: Titsias and Shi 2022 (arXiv 2111.05300, section 4), who write the case of any
-///   number of draws and learn $\alpha$.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
-/// let fixed = "double-cv:alpha=-1,tune=off".parse::<Spec>()?.build()?;
-/// let gradient = fixed.gradient(Key::new(1), &q, |z, _q| {
-///     z.sum_dim(2).squeeze_dim(2) * 2.0
-/// })?;
-/// // Two draws are exact on a linear cost.
-/// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
-/// assert!(gradient.iter().all(|g| (g - 0.5).abs() < 1e-6));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct DoubleCv {
-    config: DoubleCvConfig,
-    attached: Attached,
 }
 
 impl DoubleCv {
@@ -128,37 +87,6 @@ impl DoubleCv {
 }
 
 impl Estimator for DoubleCv {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn least_samples(&self) -> usize {
-        2
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: 2 * n,
-            gradients: n,
-        }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Layerwise
-    }
-
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let alpha = self.alpha(law)?;
         let z = noise.get(0);

@@ -1,100 +1,58 @@
 //! The exact gradient as an estimator.
 
-use serde::{Deserialize, Serialize};
-
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, NoiseSource, NoiseSpec, Outcome, Pass,
-    Price, Stacked, Stacking,
-};
+use super::{Estimator, NoiseSource, NoiseSpec, Outcome, Pass, Price, Stacked};
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
 use crate::exact::Exact;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::CountedObjective;
 
-pub(super) static ENTRY: Entry = Entry::new::<EnumerateConfig>(About {
-    id: "enumerate",
-    name: "Enumeration",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value],
-    cost: "one f for each state of all d coordinates together",
-    reference: "the definition of an expectation",
-    options: &[
-        (
-            "limit",
-            "the largest number of states; more are an error, not an approximation",
-        ),
-        (
-            "log-tail",
-            "infinite supports are cut where a tail has probability exp(-log-tail)",
-        ),
-    ],
-    presets: &[],
-});
+method! {
+    /// The expectation summed over all states: no noise, no bias, no variance.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\sum_z f(z) \nabla q(z)$ over the product of the coordinates' supports.
+    /// * **Requires** the values of the cost.
+    /// * **Bias**: none; infinite supports are cut as [`Exact`] says.
+    ///
+    /// The `values` and `samples` of an estimate are those of the states, and the surrogate's value
+    /// is the expectation itself.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
+    /// let estimate = Enumerate::default().estimate(Key::new(1), &q, |z, _q| {
+    ///     z.sum_dim(2).square().squeeze_dim(2)
+    /// })?;
+    /// assert_eq!(estimate.values.dims(), [8, 1]);
+    /// assert!((estimate.surrogate.into_scalar::<f32>() - 3.0).abs() < 1e-5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Enumerate {}
 
-/// The configuration of [`Enumerate`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct EnumerateConfig {
-    /// The largest number of states.
-    pub limit: usize,
-    /// Infinite supports are cut where a tail has probability `exp(-log_tail)`.
-    pub log_tail: f64,
-}
-
-impl Default for EnumerateConfig {
-    fn default() -> Self {
-        let Exact { limit, log_tail } = Exact::default();
-        Self { limit, log_tail }
+    options EnumerateConfig {
+        /// The largest number of states; more are an error, not an approximation.
+        limit: usize [1..] = Exact::default().limit,
+        /// Infinite supports are cut where a tail has probability exp(-log-tail).
+        log_tail: f64 [f64::MIN_POSITIVE..=700.0] = Exact::default().log_tail,
     }
-}
 
-impl EstimatorConfig for EnumerateConfig {
-    type Estimator = Enumerate;
-
-    fn init(self) -> Result<Enumerate> {
-        if self.limit == 0 {
-            return Err(ENTRY.invalid("`limit` must be at least 1"));
-        }
-        if !(self.log_tail > 0.0 && self.log_tail <= 700.0) {
-            return Err(ENTRY.invalid(format!(
-                "`log-tail` must be positive and at most 700, got {}",
-                self.log_tail
-            )));
-        }
-        Ok(Enumerate { config: self })
+    facts {
+        id: "enumerate",
+        name: "Enumeration",
+        families: FamilyKind::ALL,
+        objective: Expectation,
+        bias: none,
+        needs: [Value],
+        price: "one f for each state of all d coordinates together",
+        noise: Samples,
+        layers: Own,
+        reference: "the definition of an expectation",
+        draws: 1,
     }
-}
-
-/// The expectation summed over all states: no noise, no bias, no variance.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\sum_z f(z) \nabla q(z)$ over the product of the coordinates' supports.
-/// * **Requires** the values of the cost.
-/// * **Bias**: none; infinite supports are cut as [`Exact`] says.
-/// * **Cost**: one evaluation for each state; a typed error above `limit` states.
-///
-/// The `values` and `samples` of an estimate are those of the states, and the surrogate's value is
-/// the expectation itself.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
-/// let estimate = Enumerate::default().estimate(Key::new(1), &q, |z, _q| {
-///     z.sum_dim(2).square().squeeze_dim(2)
-/// })?;
-/// assert_eq!(estimate.values.dims(), [8, 1]);
-/// assert!((estimate.surrogate.into_scalar::<f32>() - 3.0).abs() < 1e-5);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Enumerate {
-    config: EnumerateConfig,
 }
 
 impl Enumerate {
@@ -107,19 +65,6 @@ impl Enumerate {
 }
 
 impl Estimator for Enumerate {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    /// One estimate is all there is.
-    fn samples(&self) -> usize {
-        1
-    }
-
     fn noise(&self, _law: &Law, _n: usize) -> Vec<NoiseSpec> {
         Vec::new()
     }
@@ -134,10 +79,6 @@ impl Estimator for Enumerate {
 
     fn accepts(&self, law: &Law) -> Result<()> {
         self.oracle().count(law).map(|_| ())
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
     }
 }
 

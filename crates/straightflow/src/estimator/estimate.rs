@@ -1,39 +1,48 @@
 //! From a cost to one scalar, the *surrogate*, whose single `backward()` gives the gradients of
 //! the parameters (through the discrete samples) and of everything else that the cost uses.
 
-use std::fmt::Debug;
-
 use burn::tensor::{Device, Tensor};
 
 use super::chain::{Stacking, layerwise, on_tape, single};
-use super::noise::{Noise, NoiseSource, NoiseSpec};
-use super::pathwise::{Pathwise, pathwise_outcome};
-use super::registry::{Entry, Price};
-use super::spec::Spec;
+use super::noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
+use super::pathwise::pathwise_outcome;
+use super::registry::{Described, Price, PriceRule};
 use super::state::{LayerState, Lesson, State, StateShape};
-use super::temperature::Temperature;
 use crate::Key;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
 use crate::objective::{CountedObjective, Counts, Objective, ObjectiveKind, Single, Untyped};
 use crate::ops::gradient_only;
 
-/// What an estimator implements. Users call the methods of [`EstimatorExt`].
-pub trait Estimator: Debug + Send + Sync {
-    /// The entry in the registry.
-    fn entry(&self) -> &'static Entry;
-
-    /// The configuration as it is recorded.
-    fn config(&self) -> serde_json::Value;
-
-    /// The number of draws of one estimate, or of the antithetic pairs if it takes those.
-    fn samples(&self) -> usize;
-
+/// What an estimator computes. [`method!`](crate::method) declares the rest, and users call the
+/// methods of [`EstimatorExt`].
+pub trait Estimator: Described {
     /// The noise of an estimate with `n` draws. The first tensor is `n` long in its first dimension.
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec>;
+    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
+        vec![match self.entry().noise {
+            NoiseLaw::Samples => NoiseSpec::samples(law, n),
+            NoiseLaw::Weight => NoiseSpec::weight(law, n),
+            NoiseLaw::Uniform => NoiseSpec::uniform("uniform", law.sample_dims(n)),
+        }]
+    }
 
     /// What an estimate with `n` draws costs, in evaluations of the cost.
-    fn price(&self, law: &Law, n: usize) -> Price;
+    ///
+    /// # Panics
+    ///
+    /// If the entry leaves it to this method.
+    fn price(&self, _law: &Law, n: usize) -> Price {
+        match self.entry().price {
+            PriceRule::PerDraw {
+                evaluations,
+                gradients,
+            } => Price {
+                evaluations: evaluations * n,
+                gradients: gradients * n,
+            },
+            PriceRule::Own(_) => panic!("`{}` does not say its price", self.entry().id),
+        }
+    }
 
     /// The estimate of a single variable for given noise.
     ///
@@ -61,12 +70,7 @@ pub trait Estimator: Debug + Send + Sync {
     /// dependence of a cost on the parameters through `log q(z)` has an expected gradient of zero and
     /// may be dropped; at relaxed samples, and in a bound, it has not.
     fn hard_samples(&self) -> bool {
-        true
-    }
-
-    /// The same estimator as a source of samples on the tape, if it is one.
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        None
+        self.entry().hard
     }
 
     /// New state for one layer, with weights from the key; `None` if the estimator has none. This is
@@ -103,42 +107,14 @@ pub trait Estimator: Debug + Send + Sync {
         })
     }
 
-    /// How the estimator treats the layers of an objective that has several.
-    fn stacking(&self) -> Stacking<'_> {
-        match self.pathwise() {
-            Some(pathwise) => Stacking::Tape(pathwise),
-            None => Stacking::Unsupported,
-        }
-    }
-
     /// The same estimator with the state of one layer only, if its layers have states.
     fn at_layer(&self, _layer: usize) -> Option<Box<dyn Estimator>> {
         None
     }
 
-    /// The estimator of a training step: the same, with a scheduled temperature advanced to that
-    /// step. State is bound afterwards.
-    ///
-    /// # Errors
-    ///
-    /// None for an estimator that was built from a valid configuration.
-    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
-        let mut config = self.config();
-        let scheduled = config.get("temperature").and_then(|text| text.as_str());
-        if let Some(temperature) = scheduled.and_then(|text| text.parse::<Temperature>().ok()) {
-            config["temperature"] = temperature.at(step).to_string().into();
-        }
-        self.entry().build(config)
-    }
-
-    /// The specification that builds this estimator again.
-    fn spec(&self) -> Spec {
-        self.entry().spec_of(&self.config())
-    }
-
     /// The least number of draws of one estimate.
     fn least_samples(&self) -> usize {
-        1
+        self.entry().least_samples
     }
 
     /// What the configuration asks of a law beyond its family.

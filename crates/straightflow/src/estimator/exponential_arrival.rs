@@ -6,40 +6,11 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::relaxation::{Counted, NOISE_LIMIT, blocks, count_each};
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction, Temperature,
-};
+use super::{Estimator, Noise, NoiseSpec, Pathwise, Reduction, Temperature};
 use crate::distribution::count::sigmoid;
 use crate::distribution::{CountLaw, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::{custom_grad, to_host};
-
-pub(super) static ENTRY: Entry = Entry::new::<ExponentialArrivalConfig>(About {
-    id: "exponential-arrival",
-    name: "Exponential arrival times",
-    families: &[FamilyKind::Poisson],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "linear f, with the cubic relaxation and a temperature of at most 1",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "Vafaii, Galor, Yates 2024, arXiv 2405.14473; cubic: arXiv 2602.03896",
-    options: &[
-        (
-            "relaxation",
-            "of the event that an arrival is in time: `cubic` or `sigmoid`",
-        ),
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "temperature",
-            "of the relaxation: a number, or a schedule `1>0.1@1e-5`",
-        ),
-    ],
-    presets: &[],
-});
 
 /// How the indicator `t < 1` of an arrival time is softened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,119 +48,85 @@ impl ArrivalRelaxation {
     }
 }
 
-/// The configuration of [`ExponentialArrival`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ExponentialArrivalConfig {
-    /// How the event that an arrival is in time is softened.
-    pub relaxation: ArrivalRelaxation,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// How soft the event is.
-    pub temperature: Temperature,
-}
+method! {
+    /// A Poisson variable as the number of arrivals before time 1, with that event softened.
+    ///
+    /// The samples are *not* whole numbers: the cost is evaluated at relaxed counts, and the values
+    /// of an estimate are those of the relaxed problem. Train with it, and evaluate with hard
+    /// samples.
+    ///
+    /// * **Estimates** `d/d natural E f(y)` without bias, and so `d/d natural E f(z)` with one.
+    /// * **With** $\frac1n \sum_i \frac{\partial y_i}{\partial \log\lambda} f'(y_i)$ and $y =
+    ///   \sum_k r((1 - t_k) / \tau)$, where $t_k = \lambda^{-1} \sum_{l \le k} E_l$ are the times
+    ///   of arrivals at the rate $\lambda$, $E = -\log u$, and $r$ is a sigmoid or a cubic step. As
+    ///   $\partial t_k / \partial \log\lambda = -t_k$, the weight is $\sum_k r'((1 - t_k) / \tau)\,
+    ///   t_k / \tau$.
+    /// * **Requires** the gradient of the cost, and a cost that makes sense between the integers.
+    /// * **Bias**: the cubic step keeps the mean for $\tau \le 1$, so linear costs are exact; the
+    ///   mean of a sigmoid is $\lambda \tau \log(1 + e^{1/\tau})$. On other costs it vanishes with
+    ///   $\tau$.
+    /// * **Price**: besides the cost, about $\lambda (1 + \tau)$ random numbers for each variable
+    ///   ($\lambda (1 + 40\tau)$ for a sigmoid).
+    ///
+    /// **How many arrivals.** Arrivals count up to a horizon: $1 + \tau$, where the cubic step
+    /// ends, or $1 + 40\tau$, where a sigmoid is below $5 \cdot 10^{-18}$. Their number is drawn so
+    /// large that more arrive before the horizon with probability at most $e^{-36} = 2.4 \cdot
+    /// 10^{-16}$ for the largest rate of the batch. The arrival number $k$ of a variable has the
+    /// same random number whatever that rate is, and arrivals beyond the horizon are not used; so,
+    /// but for that probability, batch elements do not influence each other by a single bit. Rates
+    /// for which this would take more than 4096 numbers are refused with
+    /// [`TooMuchNoise`](crate::Error::TooMuchNoise).
+    ///
+    /// Towards temperature 0 the counts become whole and the weight vanishes for almost every draw;
+    /// it is of the order $1/\tau$ when an arrival is within $\tau$ of time 1, so the variance
+    /// grows as $1/\tau$.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
+    /// let q = Poisson::from_rates(rates.clone())?;
+    /// let y = ExponentialArrival::default().sample(Key::new(1), &q, 4000)?;
+    /// let gradient: f32 = rates.grad(&y.mean().backward()).unwrap().into_scalar();
+    /// // The mean is exact, and so is its derivative on average.
+    /// assert!((gradient - 1.0).abs() < 0.1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct ExponentialArrival {}
 
-impl Default for ExponentialArrivalConfig {
-    fn default() -> Self {
-        Self {
-            relaxation: ArrivalRelaxation::Cubic,
-            samples: 1,
-            temperature: Temperature::Constant(0.5),
-        }
+    options ExponentialArrivalConfig {
+        /// Of the event that an arrival is in time: `cubic` or `sigmoid`.
+        relaxation: ArrivalRelaxation = ArrivalRelaxation::Cubic,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(0.5),
     }
-}
 
-impl EstimatorConfig for ExponentialArrivalConfig {
-    type Estimator = ExponentialArrival;
-
-    fn init(self) -> Result<ExponentialArrival> {
-        ENTRY.need_samples(self.samples, 1)?;
-        self.temperature.check(&ENTRY)?;
-        Ok(ExponentialArrival { config: self })
+    facts {
+        id: "exponential-arrival",
+        name: "Exponential arrival times",
+        families: &[FamilyKind::Poisson],
+        objective: Expectation,
+        bias: exact on "linear f, with the cubic relaxation and a temperature of at most 1",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Samples,
+        layers: Tape,
+        reference: "Vafaii, Galor, Yates 2024, arXiv 2405.14473; cubic: arXiv 2602.03896",
+        relaxed: true,
+        step: temperature,
     }
-}
-
-/// A Poisson variable as the number of arrivals before time 1, with that event softened.
-///
-/// The samples are *not* whole numbers: the cost is evaluated at relaxed counts, and the values of
-/// an estimate are those of the relaxed problem. Train with it, and evaluate with hard samples.
-///
-/// * **Estimates** `d/d natural E f(y)` without bias, and so `d/d natural E f(z)` with one.
-/// * **With** $\frac1n \sum_i \frac{\partial y_i}{\partial \log\lambda} f'(y_i)$ and $y = \sum_k
-///   r((1 - t_k) / \tau)$, where $t_k = \lambda^{-1} \sum_{l \le k} E_l$ are the times of arrivals
-///   at the rate $\lambda$, $E = -\log u$, and $r$ is a sigmoid or a cubic step. As $\partial t_k /
-///   \partial \log\lambda = -t_k$, the weight is $\sum_k r'((1 - t_k) / \tau)\, t_k / \tau$.
-/// * **Requires** the gradient of the cost, and a cost that makes sense between the integers.
-/// * **Bias**: the cubic step keeps the mean for $\tau \le 1$, so linear costs are exact; the mean
-///   of a sigmoid is $\lambda \tau \log(1 + e^{1/\tau})$. On other costs it vanishes with $\tau$.
-/// * **Cost**: one evaluation and one backward pass for each draw, and about $\lambda (1 + \tau)$
-///   random numbers for each variable ($\lambda (1 + 40\tau)$ for a sigmoid).
-/// * **Reference**: Vafaii, Galor and Yates 2024 (arXiv 2405.14473); the cubic step: arXiv
-///   2602.03896.
-///
-/// **How many arrivals.** Arrivals count up to a horizon: $1 + \tau$, where the cubic step ends, or
-/// $1 + 40\tau$, where a sigmoid is below $5 \cdot 10^{-18}$. Their number is drawn so large that
-/// more arrive before the horizon with probability at most $e^{-36} = 2.4 \cdot 10^{-16}$ for the
-/// largest rate of the batch. The arrival number $k$ of a variable has the same random number
-/// whatever that rate is, and arrivals beyond the horizon are not used; so, but for that
-/// probability, batch elements do not influence each other by a single bit. Rates for which this
-/// would take more than 4096 numbers are refused with [`TooMuchNoise`](crate::Error::TooMuchNoise).
-///
-/// Towards temperature 0 the counts become whole and the weight vanishes for almost every draw; it
-/// is of the order $1/\tau$ when an arrival is within $\tau$ of time 1, so the variance grows as
-/// $1/\tau$.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
-/// let q = Poisson::from_rates(rates.clone())?;
-/// let y = ExponentialArrival::default().sample(Key::new(1), &q, 4000)?;
-/// let gradient: f32 = rates.grad(&y.mean().backward()).unwrap().into_scalar();
-/// // The mean is exact, and so is its derivative on average.
-/// assert!((gradient - 1.0).abs() < 0.1);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct ExponentialArrival {
-    config: ExponentialArrivalConfig,
 }
 
 impl Estimator for ExponentialArrival {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let numbers = self.arrivals(law) as usize;
         blocks("arrivals", law, n, numbers)
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
-    fn hard_samples(&self) -> bool {
-        false
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
     }
 
     fn accepts(&self, law: &Law) -> Result<()> {

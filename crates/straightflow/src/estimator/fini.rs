@@ -3,141 +3,74 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::second_order_st::weighted;
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction,
-};
+use super::{Estimator, Noise, Pathwise, Reduction};
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::{Rule, custom_grad};
 
-pub(super) static ENTRY: Entry = Entry::new::<FiniConfig>(About {
-    id: "fini",
-    name: "Fini",
-    families: &[
-        FamilyKind::Bernoulli,
-        FamilyKind::Poisson,
-        FamilyKind::Binomial,
-        FamilyKind::NegativeBinomial,
-    ],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "polynomials of one coordinate, up to the order",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "Fini, 2026; the coefficients are those of Adams and Moulton",
-    options: &[
-        (
-            "order",
-            "the degree of the polynomials that are exact: 2, for Poisson also 3 and 4",
-        ),
-        ("samples", "the number of draws n of one estimate"),
-    ],
-    presets: &[],
-});
+method! {
+    /// Straight-through with weights by which `f'` at the samples integrates to finite differences.
+    ///
+    /// The derivative by the log-rate of a Poisson variable is $\lambda\,\mathrm E [f(z+1) -
+    /// f(z)]$. An implicit multistep formula writes the difference by slopes at $z + 1, z, z - 1,
+    /// ..$, and the identity $\lambda\,\mathrm E\,g(z+1) = \mathrm E\,z g(z)$ brings all slopes to
+    /// $z$.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i w(z_i) f'(z_i)$; for a Poisson variable, with falling factorials
+    ///   $z^{\underline 2} = z (z - 1)$ and $z^{\underline 3} = z (z-1) (z-2)$,
+    ///
+    ///   | order | weight |
+    ///   |---|---|
+    ///   | 2 | $\frac12 (\lambda + z)$ |
+    ///   | 3 | $\frac1{12} (5 \lambda + 8 z - z^{\underline 2} / \lambda)$ |
+    ///   | 4 | $\frac1{24} (9 \lambda + 19 z - 5 z^{\underline 2} / \lambda + z^{\underline 3} / \lambda^2)$ |
+    ///
+    ///   For the other families there is order 2, which is
+    ///   [`SecondOrderSt`](super::SecondOrderSt) without a baseline.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: none on polynomials of one coordinate whose degree is at most the order.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let cubic = "fini:order=3".parse::<Spec>()?.build()?;
+    /// let q = Poisson::from_log_rates(Tensor::zeros([4, 2], &Device::flex()))?;
+    /// let gradient = cubic.gradient(Key::new(1), &q, |z, _q| {
+    ///     z.powi_scalar(3).sum_dim(2).squeeze_dim(2)
+    /// })?;
+    /// assert_eq!(gradient.dims(), [4, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Fini {}
 
-/// The configuration of [`Fini`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct FiniConfig {
-    /// The degree of the polynomials that are exact.
-    pub order: usize,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-}
-
-impl Default for FiniConfig {
-    fn default() -> Self {
-        Self {
-            order: 2,
-            samples: 1,
-        }
+    options FiniConfig {
+        /// The degree of the polynomials that are exact: 2, for Poisson also 3 and 4.
+        order: usize [2..=4] = 2,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
     }
-}
 
-impl EstimatorConfig for FiniConfig {
-    type Estimator = Fini;
-
-    fn init(self) -> Result<Fini> {
-        ENTRY.need_samples(self.samples, 1)?;
-        if !(2..=4).contains(&self.order) {
-            return Err(ENTRY.invalid(format!("`order` is 2, 3 or 4, got {}", self.order)));
-        }
-        Ok(Fini { config: self })
+    facts {
+        id: "fini",
+        name: "Fini",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Poisson, FamilyKind::Binomial, FamilyKind::NegativeBinomial],
+        objective: Expectation,
+        bias: exact on "polynomials of one coordinate, up to the order",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Samples,
+        layers: Tape,
+        reference: "Fini, 2026; the coefficients are those of Adams and Moulton",
     }
-}
-
-/// Straight-through with weights by which `f'` at the samples integrates to finite differences.
-///
-/// The derivative by the log-rate of a Poisson variable is $\lambda\,\mathrm E [f(z+1) - f(z)]$.
-/// An implicit multistep formula writes the difference by slopes at $z + 1, z, z - 1, ..$, and the
-/// identity $\lambda\,\mathrm E\,g(z+1) = \mathrm E\,z g(z)$ brings all slopes to $z$.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i w(z_i) f'(z_i)$; for a Poisson variable, with falling factorials
-///   $z^{\underline 2} = z (z - 1)$ and $z^{\underline 3} = z (z-1) (z-2)$,
-///
-///   | order | weight |
-///   |---|---|
-///   | 2 | $\frac12 (\lambda + z)$ |
-///   | 3 | $\frac1{12} (5 \lambda + 8 z - z^{\underline 2} / \lambda)$ |
-///   | 4 | $\frac1{24} (9 \lambda + 19 z - 5 z^{\underline 2} / \lambda + z^{\underline 3} / \lambda^2)$ |
-///
-///   For the other families there is order 2, which is
-///   [`SecondOrderSt`](super::SecondOrderSt) without a baseline.
-/// * **Requires** the gradient of the cost.
-/// * **Bias**: none on polynomials of one coordinate whose degree is at most the order.
-/// * **Cost**: one evaluation and one backward pass for each draw.
-/// * **Reference**: Fini, 2026.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let cubic = "fini:order=3".parse::<Spec>()?.build()?;
-/// let q = Poisson::from_log_rates(Tensor::zeros([4, 2], &Device::flex()))?;
-/// let gradient = cubic.gradient(Key::new(1), &q, |z, _q| {
-///     z.powi_scalar(3).sum_dim(2).squeeze_dim(2)
-/// })?;
-/// assert_eq!(gradient.dims(), [4, 2]);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Fini {
-    config: FiniConfig,
 }
 
 impl Estimator for Fini {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
     fn accepts(&self, law: &Law) -> Result<()> {
         match (self.config.order, law.family()) {
             (2, _) | (_, Family::Poisson) => Ok(()),
@@ -146,10 +79,6 @@ impl Estimator for Fini {
                 family.kind()
             ))),
         }
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
     }
 }
 

@@ -1,105 +1,69 @@
 //! The measure-valued derivative of each family.
 
 use burn::tensor::{Tensor, activation::softmax};
-use serde::{Deserialize, Serialize};
 
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Outcome, Price,
-    Stacking,
-};
+use super::{Estimator, Noise, NoiseSpec, Outcome, Price};
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::CountedObjective;
 
-pub(super) static ENTRY: Entry = Entry::new::<FiniteDifferenceConfig>(About {
-    id: "finite-difference",
-    name: "Finite difference",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value],
-    cost: "n (d + 1) f; negative binomial n (2 d + 1), categorical n (k d + 1)",
-    reference: "measure-valued derivatives: Pflug 1989; Mohamed et al. 2020, arXiv 1906.10652",
-    options: &[("samples", "the number of draws n of one estimate")],
-    presets: &[],
-});
+method! {
+    /// Moves one coordinate at a time by one and takes the difference of the costs.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac{dm}{d\eta} \frac1n \sum_i [f(z_i^{j \to x+1}) - f(z_i^{j \to x})]$ for
+    ///   coordinate $j$, where $x$ is a draw of the law `w` of [`Law::weight`]. One of the two is
+    ///   mostly $f(z_i)$:
+    ///
+    ///   | family | $x$ |
+    ///   |---|---|
+    ///   | Bernoulli, Binomial(N) | $z - 1$ with probability $z / N$, else $z$: both have the law of `w` |
+    ///   | Poisson | $z$ |
+    ///   | Negative binomial | a draw of `w` of its own |
+    ///   | Categorical | all $k$ categories, $p_c (f(e_c) - \sum_l p_l f(e_l))$ |
+    /// * **Requires** the values of the cost, at integers only: no gradient, no relaxation.
+    /// * **Bias**: none.
+    /// * **Price**: the best choice for few coordinates: it has no variance at all on linear costs.
+    ///
+    /// The moved samples are evaluated with a constant `q`; the direct dependence of the cost on
+    /// the parameters enters once, at the samples.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+    /// // A step function has no useful gradient, but it has differences.
+    /// let gradient = FiniteDifference::default().gradient(Key::new(1), &q, |z, _q| {
+    ///     z.greater_elem(0.5).float().squeeze_dim(2)
+    /// })?;
+    /// assert_eq!(gradient.into_scalar::<f32>(), 0.25);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct FiniteDifference {}
 
-/// The configuration of [`FiniteDifference`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct FiniteDifferenceConfig {
-    /// The number of draws of one estimate.
-    pub samples: usize,
-}
-
-impl Default for FiniteDifferenceConfig {
-    fn default() -> Self {
-        Self { samples: 1 }
+    options FiniteDifferenceConfig {
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
     }
-}
 
-impl EstimatorConfig for FiniteDifferenceConfig {
-    type Estimator = FiniteDifference;
-
-    fn init(self) -> Result<FiniteDifference> {
-        ENTRY.need_samples(self.samples, 1)?;
-        Ok(FiniteDifference { config: self })
+    facts {
+        id: "finite-difference",
+        name: "Finite difference",
+        families: FamilyKind::ALL,
+        objective: Expectation,
+        bias: none,
+        needs: [Value],
+        price: "n (d + 1) f; negative binomial n (2 d + 1), categorical n (k d + 1)",
+        noise: Samples,
+        layers: Layerwise,
+        reference: "measure-valued derivatives: Pflug 1989; Mohamed et al. 2020, arXiv 1906.10652",
     }
-}
-
-/// Moves one coordinate at a time by one and takes the difference of the costs.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac{dm}{d\eta} \frac1n \sum_i [f(z_i^{j \to x+1}) - f(z_i^{j \to x})]$ for coordinate
-///   $j$, where $x$ is a draw of the law `w` of [`Law::weight`]. One of the two is mostly $f(z_i)$:
-///
-///   | family | $x$ |
-///   |---|---|
-///   | Bernoulli, Binomial(N) | $z - 1$ with probability $z / N$, else $z$: both have the law of `w` |
-///   | Poisson | $z$ |
-///   | Negative binomial | a draw of `w` of its own |
-///   | Categorical | all $k$ categories, $p_c (f(e_c) - \sum_l p_l f(e_l))$ |
-/// * **Requires** the values of the cost, at integers only: no gradient, no relaxation.
-/// * **Bias**: none.
-/// * **Cost**: `d + 1` evaluations for each draw, more for two families. The best choice for few
-///   coordinates: it has no variance at all on linear costs.
-/// * **Reference**: measure-valued derivatives, Mohamed et al. 2020 (arXiv 1906.10652), section 6.
-///
-/// The moved samples are evaluated with a constant `q`; the direct dependence of the cost on the
-/// parameters enters once, at the samples.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
-/// // A step function has no useful gradient, but it has differences.
-/// let gradient = FiniteDifference::default().gradient(Key::new(1), &q, |z, _q| {
-///     z.greater_elem(0.5).float().squeeze_dim(2)
-/// })?;
-/// assert_eq!(gradient.into_scalar::<f32>(), 0.25);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct FiniteDifference {
-    config: FiniteDifferenceConfig,
 }
 
 impl Estimator for FiniteDifference {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let samples = NoiseSpec::samples(law, n);
         match law.family() {
@@ -120,10 +84,6 @@ impl Estimator for FiniteDifference {
             evaluations: n * (moves + 1),
             gradients: 0,
         }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Layerwise
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

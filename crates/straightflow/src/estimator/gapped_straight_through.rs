@@ -3,148 +3,74 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::relaxation::{RelaxedRule, shifted};
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction, Temperature,
-};
+use super::{Estimator, Noise, Pathwise, Reduction, Temperature};
 use crate::distribution::{Family, FamilyKind, Law};
-use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
 
-pub(super) static ENTRY: Entry = Entry::new::<GappedStraightThroughConfig>(About {
-    id: "gapped-straight-through",
-    name: "Gapped straight-through",
-    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "constant f",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "Fan et al. 2022, arXiv 2206.07235",
-    options: &[
-        (
-            "gap",
-            "by how much the sampled logit exceeds the others at least",
-        ),
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "temperature",
-            "of the relaxation: a number, or a schedule `1>0.1@1e-5`",
-        ),
-    ],
-    presets: &[],
-});
+method! {
+    /// Straight-through with logits that are moved until they agree with the sample.
+    ///
+    /// It has the benefit of the Gumbel noise, that the relaxed sample points to the hard one,
+    /// without the noise.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i \frac1\tau J(x_i / \tau)^\top \nabla f(z_i)$ with the Jacobian
+    ///   $J$ of a softmax. The logits $x$ are $\varphi$ with the sampled one raised to the largest,
+    ///   $\max \varphi$, and every other lowered to $\max\varphi - g$ where it is above that; $g$
+    ///   is the gap. The moves are constants of the derivative. For a Bernoulli variable, as two
+    ///   categories with logits $(\varphi, 0)$, their difference is $\max(\varphi, g)$ if $z = 1$
+    ///   and $-\max(-\varphi, g)$ otherwise.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: on every cost that is not constant, also on linear ones.
+    ///
+    /// Given the hard sample nothing is random, so the expectation is a sum over the samples.
+    /// Towards temperature 0 the gradient vanishes for any gap that is not 0: it is of the order
+    /// $e^{-g/\tau} / \tau$.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
+    /// let q = Bernoulli::from_logits(logits.clone())?;
+    /// let z = GappedStraightThrough::default().draw(Key::new(1), &q)?;
+    /// let gradient: f32 = logits.grad(&z.sum().backward()).unwrap().into_scalar();
+    /// // sigmoid(1) sigmoid(-1), whichever side was drawn.
+    /// assert!((gradient - 0.19661193).abs() < 1e-6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct GappedStraightThrough {}
 
-/// The configuration of [`GappedStraightThrough`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GappedStraightThroughConfig {
-    /// By how much the sampled logit exceeds the others at least.
-    pub gap: f64,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// How soft the backward pass is.
-    pub temperature: Temperature,
-}
+    options GappedStraightThroughConfig {
+        /// By how much the sampled logit exceeds the others at least.
+        gap: f64 [0.0..=f64::MAX] = 1.0,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(1.0),
+    }
 
-impl Default for GappedStraightThroughConfig {
-    fn default() -> Self {
-        Self {
-            gap: 1.0,
-            samples: 1,
-            temperature: Temperature::Constant(1.0),
-        }
+    facts {
+        id: "gapped-straight-through",
+        name: "Gapped straight-through",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        objective: Expectation,
+        bias: exact on "constant f",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Samples,
+        layers: Tape,
+        reference: "Fan et al. 2022, arXiv 2206.07235",
+        step: temperature,
     }
 }
 
-impl EstimatorConfig for GappedStraightThroughConfig {
-    type Estimator = GappedStraightThrough;
-
-    fn init(self) -> Result<GappedStraightThrough> {
-        ENTRY.need_samples(self.samples, 1)?;
-        self.temperature.check(&ENTRY)?;
-        if !(self.gap.is_finite() && self.gap >= 0.0) {
-            let message = format!("`gap` must be finite and not negative, got {}", self.gap);
-            return Err(ENTRY.invalid(message));
-        }
-        Ok(GappedStraightThrough { config: self })
-    }
-}
-
-/// Straight-through with logits that are moved until they agree with the sample.
-///
-/// It has the benefit of the Gumbel noise, that the relaxed sample points to the hard one, without
-/// the noise.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i \frac1\tau J(x_i / \tau)^\top \nabla f(z_i)$ with the Jacobian $J$ of
-///   a softmax. The logits $x$ are $\varphi$ with the sampled one raised to the largest, $\max
-///   \varphi$, and every other lowered to $\max\varphi - g$ where it is above that; $g$ is the gap.
-///   The moves are constants of the derivative. For a Bernoulli variable, as two categories with
-///   logits $(\varphi, 0)$, their difference is $\max(\varphi, g)$ if $z = 1$ and $-\max(-\varphi,
-///   g)$ otherwise.
-/// * **Requires** the gradient of the cost.
-/// * **Bias**: on every cost that is not constant, also on linear ones.
-/// * **Cost**: one evaluation and one backward pass for each draw.
-/// * **Reference**: Fan, Chi, Rudnicky and Ramadge 2022 (arXiv 2206.07235).
-///
-/// Given the hard sample nothing is random, so the expectation is a sum over the samples. Towards
-/// temperature 0 the gradient vanishes for any gap that is not 0: it is of the order
-/// $e^{-g/\tau} / \tau$.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
-/// let q = Bernoulli::from_logits(logits.clone())?;
-/// let z = GappedStraightThrough::default().draw(Key::new(1), &q)?;
-/// let gradient: f32 = logits.grad(&z.sum().backward()).unwrap().into_scalar();
-/// // sigmoid(1) sigmoid(-1), whichever side was drawn.
-/// assert!((gradient - 0.19661193).abs() < 1e-6);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct GappedStraightThrough {
-    config: GappedStraightThroughConfig,
-}
-
-impl Estimator for GappedStraightThrough {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
-    }
-}
+impl Estimator for GappedStraightThrough {}
 
 impl Pathwise for GappedStraightThrough {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {

@@ -6,136 +6,79 @@ use burn::tensor::{
     Tensor,
     activation::{log_sigmoid, log_softmax},
 };
-use serde::{Deserialize, Serialize};
 
 use super::relaxation::{jacobian, log_exponential, softplus};
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction, Temperature,
-};
+use super::{Estimator, Noise, NoiseSpec, Pathwise, Reduction, Temperature};
 use crate::distribution::{Family, FamilyKind, Law};
-use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::{Rule, custom_grad};
 
-pub(super) static ENTRY: Entry = Entry::new::<GumbelRaoConfig>(About {
-    id: "gumbel-rao",
-    name: "Gumbel-Rao",
-    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "constant f",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "Paulus, Maddison, Krause 2021, arXiv 2010.04838",
-    options: &[
-        (
-            "draws",
-            "the number m of relaxed samples behind each hard one",
-        ),
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "temperature",
-            "of the relaxation: a number, or a schedule `1>0.1@1e-5`",
-        ),
-    ],
-    presets: &[],
-});
+method! {
+    /// Straight-through Gumbel-softmax, averaged over the noise that leads to the same hard sample.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i \frac1m \sum_j \frac1\tau J(y_{ij})^\top \nabla f(z_i)$: the
+    ///   Jacobian $J$ of a softmax at relaxed samples $y_{ij} = \mathrm{softmax}((\varphi + G_{ij})
+    ///   / \tau)$ whose Gumbel noise $G_{ij}$ is drawn given that its largest perturbed logit is
+    ///   the one of $z_i$. With exponential $E_l$, chosen category $c$ and $Z = \sum_l
+    ///   e^{\varphi_l}$ the perturbed logits are $-\log E_c + \log Z$ for the chosen one and
+    ///   $-\log(E_l e^{-\varphi_l} + E_c / Z)$ for the others. A Bernoulli variable is one of two
+    ///   categories with logits $(\varphi, 0)$.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: that of [`StraightThroughGumbel`](super::StraightThroughGumbel), whose
+    ///   expectation given the hard sample this is, with less variance. The number of draws does
+    ///   not change it.
+    /// * **Price**: the $m$ relaxed samples never meet the cost.
+    ///
+    /// **What is differentiated.** $y = \mathrm{softmax}((\varphi + G) / \tau)$ with respect to
+    /// $\varphi$ at *fixed* $G$. The conditional $G$ is a function of $\varphi$ too, but
+    /// differentiating it as well, as the paper's remark on a total derivative has it, would give
+    /// the derivative of $\mathrm E\,(y \mid z)$, which is not the conditional expectation of the
+    /// straight-through derivative: the estimator's bias would change.
+    ///
+    /// Towards temperature 0 the relaxed samples become hard and their derivative vanishes for
+    /// almost every draw; the number of draws has to grow as $1/\tau$ to keep up.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
+    /// let estimator = GumbelRaoConfig { draws: 100, ..Default::default() }.init()?;
+    /// let z = estimator.draw(Key::new(1), &Categorical::from_logits(logits.clone())?)?;
+    /// let grads = z.slice([0..1, 0..2, 0..1]).sum().backward();
+    /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 2, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct GumbelRao {}
 
-/// The configuration of [`GumbelRao`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GumbelRaoConfig {
-    /// The number of relaxed samples behind each hard one.
-    pub draws: usize,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// How soft the backward pass is.
-    pub temperature: Temperature,
-}
-
-impl Default for GumbelRaoConfig {
-    fn default() -> Self {
-        Self {
-            draws: 10,
-            samples: 1,
-            temperature: Temperature::Constant(0.5),
-        }
+    options GumbelRaoConfig {
+        /// The number m of relaxed samples behind each hard one.
+        draws: usize [1..] = 10,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(0.5),
     }
-}
 
-impl EstimatorConfig for GumbelRaoConfig {
-    type Estimator = GumbelRao;
-
-    fn init(self) -> Result<GumbelRao> {
-        ENTRY.need_samples(self.samples, 1)?;
-        self.temperature.check(&ENTRY)?;
-        if self.draws == 0 {
-            return Err(ENTRY.invalid("`draws` must be at least 1"));
-        }
-        Ok(GumbelRao { config: self })
+    facts {
+        id: "gumbel-rao",
+        name: "Gumbel-Rao",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        objective: Expectation,
+        bias: exact on "constant f",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Samples,
+        layers: Tape,
+        reference: "Paulus, Maddison, Krause 2021, arXiv 2010.04838",
+        step: temperature,
     }
-}
-
-/// Straight-through Gumbel-softmax, averaged over the noise that leads to the same hard sample.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i \frac1m \sum_j \frac1\tau J(y_{ij})^\top \nabla f(z_i)$: the Jacobian
-///   $J$ of a softmax at relaxed samples $y_{ij} = \mathrm{softmax}((\varphi + G_{ij}) / \tau)$
-///   whose Gumbel noise $G_{ij}$ is drawn given that its largest perturbed logit is the one of
-///   $z_i$. With exponential $E_l$, chosen category $c$ and $Z = \sum_l e^{\varphi_l}$ the
-///   perturbed logits are $-\log E_c + \log Z$ for the chosen one and $-\log(E_l e^{-\varphi_l} +
-///   E_c / Z)$ for the others. A Bernoulli variable is one of two categories with logits $(\varphi,
-///   0)$.
-/// * **Requires** the gradient of the cost.
-/// * **Bias**: that of [`StraightThroughGumbel`](super::StraightThroughGumbel), whose expectation
-///   given the hard sample this is, with less variance. The number of draws does not change it.
-/// * **Cost**: one evaluation and one backward pass for each hard draw; the $m$ relaxed samples
-///   never meet the cost.
-/// * **Reference**: Paulus, Maddison and Krause 2021 (arXiv 2010.04838).
-///
-/// **What is differentiated.** $y = \mathrm{softmax}((\varphi + G) / \tau)$ with respect to
-/// $\varphi$ at *fixed* $G$. The conditional $G$ is a function of $\varphi$ too, but
-/// differentiating it as well, as the paper's remark on a total derivative has it, would give the
-/// derivative of $\mathrm E\,(y \mid z)$, which is not the conditional expectation of the
-/// straight-through derivative: the estimator's bias would change.
-///
-/// Towards temperature 0 the relaxed samples become hard and their derivative vanishes for almost
-/// every draw; the number of draws has to grow as $1/\tau$ to keep up.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
-/// let estimator = GumbelRaoConfig { draws: 100, ..Default::default() }.init()?;
-/// let z = estimator.draw(Key::new(1), &Categorical::from_logits(logits.clone())?)?;
-/// let grads = z.slice([0..1, 0..2, 0..1]).sum().backward();
-/// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 2, 4]);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct GumbelRao {
-    config: GumbelRaoConfig,
 }
 
 impl Estimator for GumbelRao {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let [_, batch, d, _] = law.sample_dims(n);
         let shape = [n, batch, d, self.config.draws * categories(law)];
@@ -143,17 +86,6 @@ impl Estimator for GumbelRao {
             NoiseSpec::samples(law, n),
             NoiseSpec::uniform("conditional uniform", shape),
         ]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
     }
 }
 

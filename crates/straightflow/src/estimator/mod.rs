@@ -4,6 +4,9 @@
 //! or a file names it, and by its type in code. [`REGISTRY`] is the list from which command line,
 //! documentation, tests, benches and reports are made.
 
+#[macro_use]
+mod declare;
+
 mod antithetic;
 mod chain;
 mod control;
@@ -22,7 +25,10 @@ pub use estimate::{Estimate, Estimator, EstimatorExt, Outcome};
 pub use network::{ControlNetwork, Network};
 pub use noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
 pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
-pub use registry::{About, Bias, Entry, EstimatorConfig, Need, Preset, Price, display_option};
+pub use registry::{
+    About, Bias, Described, Entry, EstimatorConfig, Layers, Need, OptionFacts, OptionValue, Preset,
+    Price, PriceRule, describe_range, display_option,
+};
 pub use spec::Spec;
 pub use state::{
     LayerState, LearnedBaseline, Lesson, MovingAverage, RunningMeans, State, StateShape,

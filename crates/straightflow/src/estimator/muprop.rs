@@ -6,39 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::antithetic::along;
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, LearnedBaseline, Need, Network,
-    NoiseSource, NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
+    Estimator, LayerState, LearnedBaseline, Network, NoiseSource, Outcome, Pass, Price, Stacked,
+    State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::CountedObjective;
 use crate::ops::leaf_like;
-
-pub(super) static ENTRY: Entry = Entry::new::<MupropConfig>(About {
-    id: "muprop",
-    name: "MuProp",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value, Need::Gradient],
-    cost: "(n + 1) f, 1 df",
-    reference: "Gu, Levine, Sutskever, Mnih 2016, arXiv 1511.05176",
-    options: &[
-        (
-            "baseline",
-            "what is subtracted from the cost besides: `none` or `learned` (a network on the \
-             conditioning input)",
-        ),
-        (
-            "coefficients",
-            "of the expansion's value and slope: `unit` or `learned` (from 1 on)",
-        ),
-        ("hidden", "the tanh units of the learned baseline"),
-        ("samples", "the number of draws n of one estimate"),
-    ],
-    presets: &[],
-});
 
 /// The coefficients of MuProp's expansion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,83 +26,69 @@ pub enum MupropCoefficients {
     Learned,
 }
 
-/// The configuration of [`Muprop`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct MupropConfig {
-    /// What is subtracted from the cost besides the expansion.
-    pub baseline: LearnedBaseline,
-    /// The coefficients of the expansion.
-    pub coefficients: MupropCoefficients,
-    /// The hidden units of the learned baseline.
-    pub hidden: usize,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-}
+method! {
+    /// REINFORCE on what the expansion of the cost about the mean leaves, and the gradient of the
+    /// mean for the expansion itself.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i (f(z_i) - \eta_0 f(m) - \eta_1 \nabla f(m) \cdot (z_i - m) -
+    ///   \beta) \nabla \log q(z_i) + \eta_1 (\partial m / \partial \varphi)^\top \nabla f(m)$,
+    ///   where $m$ is the mean and $\beta$ the baseline. In a chain $m$ comes from a mean-field
+    ///   pass: each layer's mean given the means below, and $\nabla f(m)$ is the total derivative
+    ///   through the layers above; $\partial m / \partial \varphi$ is that of the layer's law given
+    ///   the samples below.
+    /// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned`
+    ///   and `baseline=learned` have [`State`]: make it with [`init_state`](Estimator::init_state),
+    ///   attach it with [`bind`](Estimator::bind), and optimise it by the same surrogate, which
+    ///   contains the mean square of the factor of the score with everything else stopped.
+    /// * **Bias**: none, whatever the state is. With unit coefficients and without a baseline the
+    ///   variance on a linear cost of one layer is zero.
+    /// * **Note**: the coefficients are those of the authors of REBAR in their comparison, here
+    ///   without a sigmoid.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let rates = Tensor::<2>::from_floats([[5.0, 0.5]], &Device::flex());
+    /// let q = Poisson::from_rates(rates)?;
+    /// let gradient = Muprop::default().gradient(Key::new(1), &q, |z, _q| {
+    ///     z.sum_dim(2).squeeze_dim(2) * 2.0
+    /// })?;
+    /// // One draw is exact on a linear cost: 2 d rate / d log rate.
+    /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
+    /// assert!((gradient[0] - 10.0).abs() < 1e-4 && (gradient[1] - 1.0).abs() < 1e-4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Muprop { attached: Attached }
 
-impl Default for MupropConfig {
-    fn default() -> Self {
-        Self {
-            baseline: LearnedBaseline::None,
-            coefficients: MupropCoefficients::Unit,
-            hidden: 100,
-            samples: 1,
-        }
+    options MupropConfig {
+        /// What is subtracted from the cost besides: `none` or `learned` (a network on the
+        /// conditioning input).
+        baseline: LearnedBaseline = LearnedBaseline::None,
+        /// Of the expansion's value and slope: `unit` or `learned` (from 1 on).
+        coefficients: MupropCoefficients = MupropCoefficients::Unit,
+        /// The tanh units of the learned baseline.
+        hidden: usize [1..] = 100,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
     }
-}
 
-impl EstimatorConfig for MupropConfig {
-    type Estimator = Muprop;
-
-    fn init(self) -> Result<Muprop> {
-        ENTRY.need_samples(self.samples, 1)?;
-        ENTRY.need_positive("hidden", self.hidden)?;
-        Ok(Muprop {
-            config: self,
-            attached: Attached::default(),
-        })
+    facts {
+        id: "muprop",
+        name: "MuProp",
+        families: FamilyKind::ALL,
+        objective: Expectation,
+        bias: none,
+        needs: [Value, Gradient],
+        price: "(n + 1) f, 1 df",
+        noise: Samples,
+        layers: Own,
+        reference: "Gu, Levine, Sutskever, Mnih 2016, arXiv 1511.05176",
+        learns: true,
     }
-}
-
-/// REINFORCE on what the expansion of the cost about the mean leaves, and the gradient of the mean
-/// for the expansion itself.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i (f(z_i) - \eta_0 f(m) - \eta_1 \nabla f(m) \cdot (z_i - m) - \beta) \nabla
-///   \log q(z_i) + \eta_1 (\partial m / \partial \varphi)^\top \nabla f(m)$, where $m$ is the mean and
-///   $\beta$ the baseline. In a chain $m$ comes from a mean-field pass: each layer's mean given the
-///   means below, and $\nabla f(m)$ is the total derivative through the layers above; $\partial m /
-///   \partial \varphi$ is that of the layer's law given the samples below.
-/// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned` and
-///   `baseline=learned` have [`State`]: make it with [`init_state`](Estimator::init_state), attach it
-///   with [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean
-///   square of the factor of the score with everything else stopped.
-/// * **Bias**: none, whatever the state is. With unit coefficients and without a baseline the
-///   variance on a linear cost of one layer is zero.
-/// * **Cost**: one evaluation for each draw, one more and a backward pass at the mean.
-/// * **Reference**: Gu et al. 2016 (arXiv 1511.05176, equation 6); the coefficients are those of the
-///   authors of REBAR in their comparison, here without a sigmoid.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let rates = Tensor::<2>::from_floats([[5.0, 0.5]], &Device::flex());
-/// let q = Poisson::from_rates(rates)?;
-/// let gradient = Muprop::default().gradient(Key::new(1), &q, |z, _q| {
-///     z.sum_dim(2).squeeze_dim(2) * 2.0
-/// })?;
-/// // One draw is exact on a linear cost: 2 d rate / d log rate.
-/// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
-/// assert!((gradient[0] - 10.0).abs() < 1e-4 && (gradient[1] - 1.0).abs() < 1e-4);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Muprop {
-    config: MupropConfig,
-    attached: Attached,
 }
 
 /// The cost's expansion about the means, as constants.
@@ -279,31 +240,11 @@ pub(super) struct Laws<'a> {
 }
 
 impl Estimator for Muprop {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
     fn price(&self, _law: &Law, n: usize) -> Price {
         Price {
             evaluations: n + 1,
             gradients: 1,
         }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {

@@ -8,50 +8,13 @@ use super::control::{
 };
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, LearnedBaseline, Need, Network,
-    NoiseSource, NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
+    Estimator, LayerState, LearnedBaseline, Network, NoiseSource, Outcome, Price, Stacked, State,
+    StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
-use crate::objective::{CountedObjective, ObjectiveKind};
-
-pub(super) static ENTRY: Entry = Entry::new::<RebarConfig>(About {
-    id: "rebar",
-    name: "REBAR",
-    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value, Need::Gradient],
-    cost: "2 n f, n df; 2 n f, 2 n df more where the temperature is tuned",
-    reference: "Tucker, Mnih, Maddison, Lawson, Sohl-Dickstein 2017, arXiv 1703.07370",
-    options: &[
-        (
-            "baseline",
-            "what is subtracted from the cost besides: `none` or `learned` (a network on the \
-             conditioning input)",
-        ),
-        (
-            "eta",
-            "the scale of the control variate, at its start if it is tuned",
-        ),
-        (
-            "every",
-            "the temperature is tuned at the steps that this divides",
-        ),
-        ("hidden", "the tanh units of the learned baseline"),
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "temperature",
-            "of the relaxation, at its start if it is tuned",
-        ),
-        (
-            "tune",
-            "what is learned to lower the variance: `none`, `eta` or `all` (eta and temperature)",
-        ),
-    ],
-    presets: &[],
-});
+use crate::objective::CountedObjective;
 
 /// What REBAR learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,109 +29,83 @@ pub enum RebarTune {
     All,
 }
 
-/// The configuration of [`Rebar`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RebarConfig {
-    /// What is subtracted from the cost besides the control variate.
-    pub baseline: LearnedBaseline,
-    /// The scale of the control variate, at its start.
-    pub eta: f64,
-    /// The temperature is tuned at the steps that this divides.
-    pub every: usize,
-    /// The hidden units of the learned baseline.
-    pub hidden: usize,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// The temperature, at its start.
-    pub temperature: f64,
-    /// What is learned.
-    pub tune: RebarTune,
-}
+method! {
+    /// REINFORCE, with the cost of the relaxed sample as a control variate and its gradient as the
+    /// correction.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i (f(b_i) - \eta f(s_i) - \beta) \nabla \log q(b_i) + \eta (1 -
+    ///   \partial\tilde z/\partial\varphi)^\top J(s_i) \nabla f(s_i)$, where $z = \varphi +
+    ///   \text{noise}$, $b$ is its hard and $s$ its soft sample at temperature $\tau$ with the
+    ///   Jacobian $J = \partial s / \partial z$, $\tilde z$ is a variable with the law of $z$ given
+    ///   $b$, tied to $z$ in value, and $\beta$ is the baseline.
+    /// * **Requires** values and gradients of the cost, also between the hard samples. What is
+    ///   tuned is [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
+    ///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean
+    ///   of $g^2$ over all coordinates with everything else stopped. $\eta$ and $\beta$ have exact
+    ///   gradients. That of $\log \tau$ takes a directional difference that evaluates the cost up
+    ///   to 0.01 outside of the cube; `every` makes it rarer, by the step of
+    ///   [`at_step`](Estimator::at_step).
+    /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
+    ///   and in a chain the parameters of each layer too. A cost with jumps there (a step, a
+    ///   rounding) has no gradient that would correct its own score.
+    /// * **Price**: two evaluations and one backward pass for each draw, and two of both more where
+    ///   the temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it,
+    ///   the estimate takes three and two.)
+    /// * **Note**: tied noise, and the variance of the gradient with respect to the logits, as in
+    ///   the code of RELAX. $\eta$ is not squashed.
+    ///
+    /// Where the cost between the hard values is far from what it is at them, as $(z - 0.499)^2$ of
+    /// a single bit, $\eta f(s)$ cannot act as a baseline and gains nothing: add a baseline there,
+    /// or use [`Relax`](super::Relax).
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+    /// let rebar = "rebar:tune=none,samples=1000".parse::<Spec>()?.build()?;
+    /// let gradient = rebar.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
+    /// // p (1 - p) (f(1) - f(0))
+    /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Rebar { step: u64, attached: Attached }
 
-impl Default for RebarConfig {
-    fn default() -> Self {
-        Self {
-            baseline: LearnedBaseline::None,
-            eta: 1.0,
-            every: 1,
-            hidden: 100,
-            samples: 1,
-            temperature: 0.5,
-            tune: RebarTune::All,
-        }
+    options RebarConfig {
+        /// What is subtracted from the cost besides: `none` or `learned` (a network on the
+        /// conditioning input).
+        baseline: LearnedBaseline = LearnedBaseline::None,
+        /// The scale of the control variate, at its start if it is tuned.
+        eta: f64 [f64::MIN..=f64::MAX] = 1.0,
+        /// The temperature is tuned at the steps that this divides.
+        every: usize [1..] = 1,
+        /// The tanh units of the learned baseline.
+        hidden: usize [1..] = 100,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of the relaxation, at its start if it is tuned.
+        temperature: f64 = 0.5,
+        /// What is learned to lower the variance: `none`, `eta` or `all` (eta and temperature).
+        tune: RebarTune = RebarTune::All,
     }
-}
 
-impl EstimatorConfig for RebarConfig {
-    type Estimator = Rebar;
-
-    fn init(self) -> Result<Rebar> {
-        ENTRY.need_samples(self.samples, 1)?;
-        ENTRY.need_finite("eta", self.eta)?;
-        check_temperature(&ENTRY, self.temperature)?;
-        ENTRY.need_positive("every", self.every)?;
-        ENTRY.need_positive("hidden", self.hidden)?;
-        Ok(Rebar {
-            config: self,
-            step: 0,
-            attached: Attached::default(),
-        })
-    }
-}
-
-/// REINFORCE, with the cost of the relaxed sample as a control variate and its gradient as the
-/// correction.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i (f(b_i) - \eta f(s_i) - \beta) \nabla \log q(b_i) + \eta (1 - \partial\tilde
-///   z/\partial\varphi)^\top J(s_i) \nabla f(s_i)$, where $z = \varphi + \text{noise}$, $b$ is its hard
-///   and $s$ its soft sample at temperature $\tau$ with the Jacobian $J = \partial s / \partial z$,
-///   $\tilde z$ is a variable with the law of $z$ given $b$, tied to $z$ in value, and $\beta$ is the
-///   baseline.
-/// * **Requires** values and gradients of the cost, also between the hard samples. What is tuned is
-///   [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
-///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean of
-///   $g^2$ over all coordinates with everything else stopped. $\eta$ and $\beta$ have exact gradients.
-///   That of $\log \tau$ takes a directional difference that evaluates the cost up to 0.01 outside of
-///   the cube; `every` makes it rarer, by the step of [`at_step`](Estimator::at_step).
-/// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
-///   and in a chain the parameters of each layer too. A cost with jumps there (a step, a rounding) has no gradient that would correct its own score.
-/// * **Cost**: two evaluations and one backward pass for each draw, and two of both more
-///   where the temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it, the
-///   estimate takes three and two.)
-/// * **Reference**: Tucker et al. 2017 (arXiv 1703.07370, section 3); tied noise and the variance of
-///   the gradient by the logits as in the code of RELAX. $\eta$ is not squashed.
-///
-/// Where the cost between the hard values is far from what it is at them, as $(z - 0.499)^2$ of a single
-/// bit, $\eta f(s)$ cannot act as a baseline and gains nothing: add a baseline there, or use
-/// [`Relax`](super::Relax).
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
-/// let rebar = "rebar:tune=none,samples=1000".parse::<Spec>()?.build()?;
-/// let gradient = rebar.gradient(Key::new(1), &q, |z, _q| z.squeeze_dim(2))?;
-/// // p (1 - p) (f(1) - f(0))
-/// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Rebar {
-    config: RebarConfig,
-    step: u64,
-    attached: Attached,
-}
-
-impl Default for Rebar {
-    fn default() -> Self {
-        RebarConfig::default()
-            .init()
-            .expect("the defaults are valid")
+    facts {
+        id: "rebar",
+        name: "REBAR",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        objective: Expectation,
+        bias: none,
+        needs: [Value, Gradient],
+        price: "2 n f, n df; 2 n f, 2 n df more where the temperature is tuned",
+        noise: Uniform,
+        layers: Own,
+        reference: "Tucker, Mnih, Maddison, Lawson, Sohl-Dickstein 2017, arXiv 1703.07370",
+        learns: true,
+        step: field,
+        check: |config| check_temperature(&ENTRY, config.temperature),
     }
 }
 
@@ -294,32 +231,12 @@ impl Stacked for Rebar {
 }
 
 impl Estimator for Rebar {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
-    }
-
     fn price(&self, _law: &Law, n: usize) -> Price {
         let tuning = if self.tunes_temperature() { 2 * n } else { 0 };
         Price {
             evaluations: 2 * n + tuning,
             gradients: n + tuning,
         }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
@@ -351,13 +268,6 @@ impl Estimator for Rebar {
         }
         Ok(Box::new(Self {
             attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
-            ..self.clone()
-        }))
-    }
-
-    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
-        Ok(Box::new(Self {
-            step,
             ..self.clone()
         }))
     }

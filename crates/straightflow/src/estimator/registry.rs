@@ -1,17 +1,56 @@
 //! What is known about an estimator without running it.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Bound, Deref, RangeBounds};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::chain::Stacking;
 use super::estimate::Estimator;
+use super::noise::NoiseLaw;
+use super::pathwise::Pathwise;
 use super::spec::{Spec, near};
 use crate::distribution::FamilyKind;
 use crate::error::{Error, Result};
 use crate::objective::ObjectiveKind;
+
+/// What a method says about itself. [`method!`](crate::method) implements it.
+pub trait Described: fmt::Debug + Send + Sync {
+    /// The entry in the registry.
+    fn entry(&self) -> &'static Entry;
+
+    /// The configuration as it is recorded.
+    fn config(&self) -> Value;
+
+    /// The number of draws of one estimate, or of the antithetic pairs if it takes those.
+    fn samples(&self) -> usize;
+
+    /// How the estimator treats the layers of an objective that has several.
+    fn stacking(&self) -> Stacking<'_>;
+
+    /// The estimator of a training step: the same, with a scheduled temperature advanced to that
+    /// step.
+    ///
+    /// # Errors
+    ///
+    /// None for an estimator that was built from a valid configuration.
+    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>>;
+
+    /// The same estimator as a source of samples on the tape, if it is one.
+    fn pathwise(&self) -> Option<&dyn Pathwise> {
+        match self.stacking() {
+            Stacking::Tape(pathwise) => Some(pathwise),
+            _ => None,
+        }
+    }
+
+    /// The specification that builds this estimator again.
+    fn spec(&self) -> Spec {
+        self.entry().spec_of(&self.config())
+    }
+}
 
 /// A configuration: serialisable, with defaults, checked by [`init`](Self::init). It is what
 /// records keep.
@@ -68,6 +107,40 @@ impl fmt::Display for Need {
     }
 }
 
+/// How the price of an estimate follows from its number of draws `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriceRule {
+    /// So much for each draw.
+    PerDraw {
+        /// Evaluations of the cost.
+        evaluations: usize,
+        /// Backward passes through the cost.
+        gradients: usize,
+    },
+    /// As [`Estimator::price`] says; in words.
+    Own(&'static str),
+}
+
+impl fmt::Display for PriceRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let term = |count: usize, what: &str| match count {
+            1 => format!("n {what}"),
+            _ => format!("{count} n {what}"),
+        };
+        match *self {
+            Self::PerDraw {
+                evaluations,
+                gradients: 0,
+            } => f.write_str(&term(evaluations, "f")),
+            Self::PerDraw {
+                evaluations,
+                gradients,
+            } => write!(f, "{}, {}", term(evaluations, "f"), term(gradients, "df")),
+            Self::Own(text) => f.write_str(text),
+        }
+    }
+}
+
 /// The price of an estimate, in draws at which the cost is evaluated, for a cost without
 /// parameters of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +162,46 @@ pub struct Preset {
     pub options: &'static [(&'static str, &'static str)],
 }
 
+/// How a method treats an objective of several layers; see [`Stacking`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layers {
+    /// It takes a single one only.
+    Unsupported,
+    /// By samples on the tape.
+    Tape,
+    /// One layer after the other.
+    Layerwise,
+    /// By a rule of its own.
+    Own,
+}
+
+/// What is known about an option besides its default.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionFacts {
+    /// The field of the configuration.
+    pub field: &'static str,
+    /// What it does, as in the rustdoc of the field.
+    pub text: &'static str,
+    /// The range of its values in words, if it has one.
+    pub range: fn() -> Option<String>,
+}
+
+impl OptionFacts {
+    /// The key in a specification.
+    pub fn key(&self) -> String {
+        self.field.replace('_', "-")
+    }
+
+    /// What it does and the range of its values.
+    pub fn about(&self) -> String {
+        let text = self.text.trim();
+        match (self.range)() {
+            Some(range) => format!("{} ({range})", text.trim_end_matches('.')),
+            None => text.trim_end_matches('.').to_owned(),
+        }
+    }
+}
+
 /// What an estimator says about itself.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
@@ -104,12 +217,22 @@ pub struct About {
     pub bias: Bias,
     /// What it asks of the cost.
     pub needs: &'static [Need],
-    /// The price of an estimate with `n` draws of `d` coordinates, as text.
-    pub cost: &'static str,
+    /// The price of an estimate with `n` draws of `d` coordinates.
+    pub price: PriceRule,
+    /// What each draw takes first; see [`Estimator::noise`].
+    pub noise: NoiseLaw,
+    /// How it treats an objective of several layers.
+    pub layers: Layers,
+    /// Whether the cost is only ever evaluated at hard samples.
+    pub hard: bool,
+    /// Whether some configuration has [`State`](super::State).
+    pub learns: bool,
+    /// The least number of draws.
+    pub least_samples: usize,
     /// Where it comes from.
     pub reference: &'static str,
-    /// What each option does; one row for each field of the configuration.
-    pub options: &'static [(&'static str, &'static str)],
+    /// One row for each option.
+    pub options: &'static [OptionFacts],
     /// Named choices of options.
     pub presets: &'static [Preset],
 }
@@ -264,20 +387,34 @@ impl Entry {
         Ok(())
     }
 
-    /// Checks a whole number that must not be zero.
-    pub(super) fn need_positive(&self, option: &str, got: usize) -> Result<()> {
-        if got == 0 {
-            return Err(self.invalid(format!("`{option}` must be at least 1")));
+    /// Checks that an option is in its range.
+    ///
+    /// # Errors
+    ///
+    /// If it is not.
+    pub fn need<V: OptionValue, N: OptionValue>(
+        &self,
+        field: &str,
+        value: &V,
+        range: impl RangeBounds<N>,
+    ) -> Result<()> {
+        let field = field.replace('_', "-");
+        let (least, most) = value.extremes();
+        let above = match range.start_bound() {
+            Bound::Included(bound) => least >= bound.extremes().0,
+            Bound::Excluded(bound) => least > bound.extremes().0,
+            Bound::Unbounded => true,
+        };
+        let below = match range.end_bound() {
+            Bound::Included(bound) => most <= bound.extremes().0,
+            Bound::Excluded(bound) => most < bound.extremes().0,
+            Bound::Unbounded => true,
+        };
+        if above && below {
+            return value.check().map_err(|message| self.invalid(message));
         }
-        Ok(())
-    }
-
-    /// Checks a number that must be finite.
-    pub(super) fn need_finite(&self, option: &str, got: f64) -> Result<()> {
-        if !got.is_finite() {
-            return Err(self.invalid(format!("`{option}` must be finite, got {got}")));
-        }
-        Ok(())
+        let range = describe_range(range);
+        Err(self.invalid(format!("`{field}` must be {range}, got {value}")))
     }
 
     /// Checks how many random numbers a variable takes.
@@ -295,6 +432,53 @@ impl Entry {
         }
         Ok(())
     }
+}
+
+/// An option with a range.
+pub trait OptionValue: fmt::Display {
+    /// The least and the largest number that it stands for.
+    fn extremes(&self) -> (f64, f64);
+
+    /// Looks for what a range cannot say.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong.
+    fn check(&self) -> std::result::Result<(), String> {
+        Ok(())
+    }
+}
+
+impl OptionValue for usize {
+    fn extremes(&self) -> (f64, f64) {
+        (*self as f64, *self as f64)
+    }
+}
+
+impl OptionValue for f64 {
+    fn extremes(&self) -> (f64, f64) {
+        (*self, *self)
+    }
+}
+
+/// A range in words: "at least 0 and below 1", "positive and finite".
+pub fn describe_range<N: OptionValue>(range: impl RangeBounds<N>) -> String {
+    let least = match range.start_bound() {
+        Bound::Included(bound) | Bound::Excluded(bound) => match bound.extremes().0 {
+            f64::MIN => None,
+            f64::MIN_POSITIVE => Some("positive".to_owned()),
+            number => Some(format!("at least {number}")),
+        },
+        Bound::Unbounded => None,
+    };
+    let most = match range.end_bound() {
+        Bound::Included(bound) if bound.extremes().0 == f64::MAX => Some("finite".to_owned()),
+        Bound::Included(bound) => Some(format!("at most {bound}")),
+        Bound::Excluded(bound) => Some(format!("below {bound}")),
+        Bound::Unbounded => None,
+    };
+    let words: Vec<String> = least.into_iter().chain(most).collect();
+    words.join(" and ")
 }
 
 fn defaults<C: EstimatorConfig>() -> Value {

@@ -4,36 +4,13 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, LayerState, MovingAverage, Need, Network,
-    NoiseSource, NoiseSpec, Outcome, Pass, Price, Stacked, Stacking, State, StateShape,
+    Estimator, LayerState, MovingAverage, Network, NoiseSource, Outcome, Pass, Stacked, State,
+    StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
-use crate::objective::{CountedObjective, ObjectiveKind};
-
-pub(super) static ENTRY: Entry = Entry::new::<ReinforceConfig>(About {
-    id: "reinforce",
-    name: "REINFORCE",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value],
-    cost: "n f",
-    reference: "Williams 1992, doi 10.1007/BF00992696; learned baseline (NVIL): Mnih, Gregor 2014, \
-                arXiv 1402.0030; leave-one-out: Kool, van Hoof, Welling 2019",
-    options: &[
-        (
-            "baseline",
-            "what is subtracted from the cost: `none`, `moving-average` (of earlier estimates), \
-             `loo` (the mean of the other draws) or `learned` (a network on the conditioning input)",
-        ),
-        ("decay", "of the moving average, from 0 up to 1 exclusive"),
-        ("hidden", "the tanh units of the learned network"),
-        ("samples", "the number of draws n of one estimate"),
-    ],
-    presets: &[],
-});
+use crate::objective::CountedObjective;
 
 /// What is subtracted from the cost of a draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,94 +27,76 @@ pub enum ReinforceBaseline {
     Learned,
 }
 
-/// The configuration of [`Reinforce`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ReinforceConfig {
-    /// What is subtracted from the cost of a draw.
-    pub baseline: ReinforceBaseline,
-    /// The decay of the moving average.
-    pub decay: f64,
-    /// The hidden units of the learned network.
-    pub hidden: usize,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-}
+method! {
+    /// The cost of each draw, less a baseline, times the score of that draw.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i (f(z_i) - b_i) \nabla \log q(z_i)$, where $b_i$ does not depend
+    ///   on $z_i$:
+    ///
+    ///   | `baseline` | $b_i$ |
+    ///   |---|---|
+    ///   | `none` | 0 |
+    ///   | `moving-average` | the average mean cost of earlier estimates, weighted with $\text{decay}^{\text{age}}$ |
+    ///   | `loo` | $\frac{1}{n-1} \sum_{j \ne i} f(z_j)$ |
+    ///   | `learned` | a network of the conditioning input, trained on $\frac1n \sum_i (f(z_i) - b)^2$ |
+    ///
+    ///   `loo` is the one to take: it has no state, follows the cost without delay, and for two
+    ///   draws
+    ///   it is $\frac12 (f(z_1) - f(z_2)) (\nabla \log q(z_1) - \nabla \log q(z_2))$. The default
+    ///   is `none`
+    ///   only because the default is one draw, as for every estimator, and one draw has no others.
+    /// * **Requires** the values of the cost. `moving-average` and `learned` have [`State`]: make
+    ///   it with [`init_state`](Estimator::init_state), attach it with [`bind`](Estimator::bind),
+    ///   and call [`State::update`] after each step. The surrogate contains the network's squared
+    ///   error with everything else stopped, so that it changes neither the value nor the model's
+    ///   gradient.
+    /// * **Bias**: none.
+    /// * **Note**: the learned baseline is that of NVIL, without its normalisation of the variance.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let logits = Tensor::<2>::zeros([1, 1], &Device::flex());
+    /// let q = Bernoulli::from_logits(logits)?;
+    /// let estimator = "reinforce:baseline=loo,samples=1000".parse::<Spec>()?.build()?;
+    /// // The cost need not be differentiable.
+    /// let gradient = estimator.gradient(Key::new(1), &q, |z, _q| z.round().squeeze_dim(2))?;
+    /// // p (1 - p) (f(1) - f(0))
+    /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.01);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Reinforce { bound: Option<Bound> }
 
-impl Default for ReinforceConfig {
-    fn default() -> Self {
-        Self {
-            baseline: ReinforceBaseline::None,
-            decay: 0.9,
-            hidden: 100,
-            samples: 1,
-        }
+    options ReinforceConfig {
+        /// What is subtracted from the cost: `none`, `moving-average` (of earlier estimates), `loo`
+        /// (the mean of the other draws) or `learned` (a network on the conditioning input).
+        baseline: ReinforceBaseline = ReinforceBaseline::None,
+        /// Of the moving average, from 0 up to 1 exclusive.
+        decay: f64 [0.0..1.0] = 0.9,
+        /// The tanh units of the learned network.
+        hidden: usize [1..] = 100,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
     }
-}
 
-impl EstimatorConfig for ReinforceConfig {
-    type Estimator = Reinforce;
-
-    fn init(self) -> Result<Reinforce> {
-        if !(0.0..1.0).contains(&self.decay) {
-            let message = format!("`decay` must be at least 0 and below 1, got {}", self.decay);
-            return Err(ENTRY.invalid(message));
-        }
-        ENTRY.need_positive("hidden", self.hidden)?;
-        let estimator = Reinforce {
-            config: self,
-            bound: None,
-        };
-        ENTRY.need_samples(estimator.samples(), estimator.least_samples())?;
-        Ok(estimator)
+    facts {
+        id: "reinforce",
+        name: "REINFORCE",
+        families: FamilyKind::ALL,
+        objective: Expectation,
+        bias: none,
+        needs: [Value],
+        price: [1, 0],
+        noise: Samples,
+        layers: Own,
+        reference: "Williams 1992, doi 10.1007/BF00992696; learned baseline (NVIL): Mnih, Gregor 2014, \
+                    arXiv 1402.0030; leave-one-out: Kool, van Hoof, Welling 2019",
+        learns: true,
     }
-}
-
-/// The cost of each draw, less a baseline, times the score of that draw.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i (f(z_i) - b_i) \nabla \log q(z_i)$, where $b_i$ does not depend on
-///   $z_i$:
-///
-///   | `baseline` | $b_i$ |
-///   |---|---|
-///   | `none` | 0 |
-///   | `moving-average` | the average mean cost of earlier estimates, weighted with $\text{decay}^{\text{age}}$ |
-///   | `loo` | $\frac{1}{n-1} \sum_{j \ne i} f(z_j)$ |
-///   | `learned` | a network of the conditioning input, trained on $\frac1n \sum_i (f(z_i) - b)^2$ |
-///
-///   `loo` is the one to take: it has no state, follows the cost without delay, and for two draws
-///   it is $\frac12 (f(z_1) - f(z_2)) (\nabla \log q(z_1) - \nabla \log q(z_2))$. The default is `none`
-///   only because the default is one draw, as for every estimator, and one draw has no others.
-/// * **Requires** the values of the cost. `moving-average` and `learned` have [`State`]: make it
-///   with [`init_state`](Estimator::init_state), attach it with [`bind`](Estimator::bind), and call
-///   [`State::update`] after each step. The surrogate contains the network's squared error with
-///   everything else stopped, so that it changes neither the value nor the model's gradient.
-/// * **Bias**: none.
-/// * **Cost**: one evaluation for each draw.
-/// * **Reference**: Williams 1992; the learned baseline is that of NVIL, without its normalisation
-///   of the variance (Mnih and Gregor 2014, arXiv 1402.0030, section 2.3); leave-one-out: Kool, van
-///   Hoof and Welling 2019.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let logits = Tensor::<2>::zeros([1, 1], &Device::flex());
-/// let q = Bernoulli::from_logits(logits)?;
-/// let estimator = "reinforce:baseline=loo,samples=1000".parse::<Spec>()?.build()?;
-/// // The cost need not be differentiable.
-/// let gradient = estimator.gradient(Key::new(1), &q, |z, _q| z.round().squeeze_dim(2))?;
-/// // p (1 - p) (f(1) - f(0))
-/// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.01);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Reinforce {
-    config: ReinforceConfig,
-    bound: Option<Bound>,
 }
 
 /// The part of a state that one estimate uses, with its conditioning input.
@@ -206,38 +165,11 @@ impl Stacked for Reinforce {
 }
 
 impl Estimator for Reinforce {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn least_samples(&self) -> usize {
         match self.config.baseline {
             ReinforceBaseline::Loo => 2,
             _ => 1,
         }
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: 0,
-        }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {

@@ -3,144 +3,73 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::second_order_st::weighted;
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction, Temperature,
-};
+use super::{Estimator, Noise, Pathwise, Reduction, Temperature};
 use crate::distribution::{Family, FamilyKind, Law};
-use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::{Rule, custom_grad};
 
-pub(super) static ENTRY: Entry = Entry::new::<ReinmaxConfig>(About {
-    id: "reinmax",
-    name: "ReinMax",
-    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "quadratic f of independent coordinates, at temperature 1",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "Liu et al. 2023, arXiv 2304.08612",
-    options: &[
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "temperature",
-            "of one end of the trapezoid, at least 1: a number, or a schedule `2>1@1e-5`",
-        ),
-    ],
-    presets: &[],
-});
+method! {
+    /// A second-order rule for the difference of the cost between two corners, with a temperature.
+    ///
+    /// At temperature 1, the default, it *is* [`SecondOrderSt`](super::SecondOrderSt) without
+    /// baseline.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i [2 J(\pi_i) - \frac12 J(p)]^\top \nabla f(z_i)$, where $\pi_i =
+    ///   \frac12 (\mathrm{softmax}(\varphi/\tau) + z_i)$, $p = \mathrm{softmax}(\varphi)$ and
+    ///   $J(\pi) = \mathrm{diag}\,\pi - \pi \pi^\top$. There is no factor $1/\tau$: the temperature
+    ///   only moves the point at which the Jacobian is taken. A Bernoulli variable is one of two
+    ///   categories with logits $(\varphi, 0)$. With $s = \mathrm{softmax}(\varphi/\tau)$ the same
+    ///   is $v_s(z) + \frac12 [J(s) - J(p)]^\top \nabla f(z)$, where $v_s$ is the second-order rule
+    ///   at $s$; this is how it is computed.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: at temperature 1 none on costs that are quadratic in one variable; at others on
+    ///   every cost that is not constant.
+    /// * **Note**: temperatures below 1 are refused, as by its authors' code.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
+    /// let q = Categorical::from_logits(logits.clone())?;
+    /// let estimator = "reinmax:temperature=1.1".parse::<Spec>()?.build()?;
+    /// let estimate = estimator.estimate(Key::new(1), &q, |z, _q| {
+    ///     z.slice([0..1, 0..1, 0..2, 0..1]).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
+    /// })?;
+    /// assert_eq!(logits.grad(&estimate.surrogate.backward()).unwrap().dims(), [1, 2, 4]);
+    /// assert!("reinmax:temperature=0.9".parse::<Spec>()?.build().is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Reinmax {}
 
-/// The configuration of [`Reinmax`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ReinmaxConfig {
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// How soft one end of the trapezoid is; at least 1.
-    pub temperature: Temperature,
-}
+    options ReinmaxConfig {
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of one end of the trapezoid, at least 1: a number, or a schedule `2>1@1e-5`.
+        temperature: Temperature [1.0..=f64::MAX] = Temperature::Constant(1.0),
+    }
 
-impl Default for ReinmaxConfig {
-    fn default() -> Self {
-        Self {
-            samples: 1,
-            temperature: Temperature::Constant(1.0),
-        }
+    facts {
+        id: "reinmax",
+        name: "ReinMax",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        objective: Expectation,
+        bias: exact on "quadratic f of independent coordinates, at temperature 1",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Samples,
+        layers: Tape,
+        reference: "Liu et al. 2023, arXiv 2304.08612",
+        step: temperature,
     }
 }
 
-impl EstimatorConfig for ReinmaxConfig {
-    type Estimator = Reinmax;
-
-    fn init(self) -> Result<Reinmax> {
-        ENTRY.need_samples(self.samples, 1)?;
-        self.temperature.check(&ENTRY)?;
-        if self.temperature.floor() < 1.0 {
-            let message = format!(
-                "the temperature must be at least 1, got `{}`",
-                self.temperature
-            );
-            return Err(ENTRY.invalid(message));
-        }
-        Ok(Reinmax { config: self })
-    }
-}
-
-/// A second-order rule for the difference of the cost between two corners, with a temperature.
-///
-/// At temperature 1, the default, it *is* [`SecondOrderSt`](super::SecondOrderSt) without baseline.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i [2 J(\pi_i) - \frac12 J(p)]^\top \nabla f(z_i)$, where $\pi_i =
-///   \frac12 (\mathrm{softmax}(\varphi/\tau) + z_i)$, $p = \mathrm{softmax}(\varphi)$ and $J(\pi) =
-///   \mathrm{diag}\,\pi - \pi \pi^\top$. There is no factor $1/\tau$: the temperature only moves
-///   the point at which the Jacobian is taken. A Bernoulli variable is one of two categories with
-///   logits $(\varphi, 0)$. With $s = \mathrm{softmax}(\varphi/\tau)$ the same is $v_s(z) + \frac12
-///   [J(s) - J(p)]^\top \nabla f(z)$, where $v_s$ is the second-order rule at $s$; this is how it
-///   is computed.
-/// * **Requires** the gradient of the cost.
-/// * **Bias**: at temperature 1 none on costs that are quadratic in one variable; at others on
-///   every cost that is not constant.
-/// * **Cost**: one evaluation and one backward pass for each draw.
-/// * **Reference**: Liu et al. 2023 (arXiv 2304.08612), algorithm 2. Temperatures below 1 are
-///   refused, as by its authors' code.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
-/// let q = Categorical::from_logits(logits.clone())?;
-/// let estimator = "reinmax:temperature=1.1".parse::<Spec>()?.build()?;
-/// let estimate = estimator.estimate(Key::new(1), &q, |z, _q| {
-///     z.slice([0..1, 0..1, 0..2, 0..1]).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
-/// })?;
-/// assert_eq!(logits.grad(&estimate.surrogate.backward()).unwrap().dims(), [1, 2, 4]);
-/// assert!("reinmax:temperature=0.9".parse::<Spec>()?.build().is_err());
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Reinmax {
-    config: ReinmaxConfig,
-}
-
-impl Estimator for Reinmax {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
-    }
-}
+impl Estimator for Reinmax {}
 
 impl Pathwise for Reinmax {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {

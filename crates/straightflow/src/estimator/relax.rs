@@ -9,41 +9,12 @@ use super::control::{
 };
 use super::state::{Attached, has, numbers, read};
 use super::{
-    About, Bias, ControlNetwork, Entry, Estimator, EstimatorConfig, LayerState, Need, NoiseSource,
-    NoiseSpec, Outcome, Price, Stacked, Stacking, State, StateShape,
+    ControlNetwork, Estimator, LayerState, NoiseSource, Outcome, Price, Stacked, State, StateShape,
 };
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
-
-pub(super) static ENTRY: Entry = Entry::new::<RelaxConfig>(About {
-    id: "relax",
-    name: "RELAX",
-    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value],
-    cost: "n f; `control=sum`: 4 n f, 3 n df, or half of the f and a third of the df where the \
-           temperature is not tuned",
-    reference: "Grathwohl, Choi, Wu, Roeder, Duvenaud 2018, arXiv 1711.00123",
-    options: &[
-        (
-            "control",
-            "the control variate: `network` (a learned function of the relaxed sample) or `sum` \
-             (with REBAR's relaxed cost added, which needs df)",
-        ),
-        ("eta", "`sum`: the scale of the relaxed cost at the start"),
-        (
-            "every",
-            "`sum`: the temperature is tuned at the steps that this divides",
-        ),
-        ("hidden", "the tanh units of the network"),
-        ("samples", "the number of draws n of one estimate"),
-        ("temperature", "`sum`: of the relaxation at the start"),
-    ],
-    presets: &[],
-});
+use crate::objective::CountedObjective;
 
 /// The control variate of RELAX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,111 +27,85 @@ pub enum RelaxControl {
     Sum,
 }
 
-/// The configuration of [`Relax`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RelaxConfig {
-    /// The control variate.
-    pub control: RelaxControl,
-    /// The scale of the relaxed cost, at its start.
-    pub eta: f64,
-    /// The temperature is tuned at the steps that this divides.
-    pub every: usize,
-    /// The hidden units of the network.
-    pub hidden: usize,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// The temperature, at its start.
-    pub temperature: f64,
-}
+method! {
+    /// REINFORCE, with a learned function of the relaxed sample as a control variate and its
+    /// gradient as the correction.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i (f(b_i) - c(z_i)) \nabla \log q(b_i) + (1 - \partial\tilde
+    ///   z/\partial\varphi)^\top \nabla c(z_i)$, where $z = \varphi + \text{noise}$, $b$ is its
+    ///   hard sample and $\tilde z$ a variable with the law of $z$ given $b$, tied to $z$ in value.
+    ///   `control=network`: $c$ is a network of $z$, of the conditioning input and, in a chain, of
+    ///   the hard samples below. `control=sum`: $c$ plus $\eta f(s)$ as in [`Rebar`](super::Rebar).
+    /// * **Requires** the values of the cost (`sum`: and its gradients, also between the hard
+    ///   samples) and [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
+    ///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean
+    ///   of $g^2$ over all coordinates with everything else stopped. The gradient of the network's
+    ///   weights is exact: $\nabla c$ is written as a forward expression.
+    /// * **Bias**: none, whatever the state is (`sum`: if the cost, and in a chain each layer's
+    ///   parameters, are continuous between the hard samples).
+    /// * **Price**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).
+    /// * **Note**: `sum` is the control variate of the paper's VAE experiments. The network has one
+    ///   layer of tanh units.
+    ///
+    /// ```
+    /// use burn::optim::{AdamConfig, GradientsParams};
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
+    /// let relax = Relax::default();
+    /// let shape = StateShape { features: 0, below: 0, d: 1, k: 1, dtype: logits.dtype() };
+    /// let mut state = relax.init_state(Key::new(1), shape, &device).expect("it learns");
+    /// let mut optimiser = AdamConfig::new().init();
+    /// for step in 0..3 {
+    ///     let q = Bernoulli::from_logits(logits.clone())?; // anew: a tape serves one backward pass
+    ///     let bound = relax.bind(&state, None)?;
+    ///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z, _q| {
+    ///         (z - 0.499).square().squeeze_dim(2)
+    ///     })?;
+    ///     let mut grads = estimate.surrogate.backward();
+    ///     let own = GradientsParams::from_module(&mut grads, &state);
+    ///     state = optimiser.step(1e-2, state, own);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Relax { step: u64, attached: Attached }
 
-impl Default for RelaxConfig {
-    fn default() -> Self {
-        Self {
-            control: RelaxControl::Network,
-            eta: 1.0,
-            every: 1,
-            hidden: 100,
-            samples: 1,
-            temperature: 0.5,
-        }
+    options RelaxConfig {
+        /// The control variate: `network` (a learned function of the relaxed sample) or `sum` (with
+        /// REBAR's relaxed cost added, which needs df).
+        control: RelaxControl = RelaxControl::Network,
+        /// `sum`: the scale of the relaxed cost at the start.
+        eta: f64 [f64::MIN..=f64::MAX] = 1.0,
+        /// `sum`: the temperature is tuned at the steps that this divides.
+        every: usize [1..] = 1,
+        /// The tanh units of the network.
+        hidden: usize [1..] = 100,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// `sum`: of the relaxation at the start.
+        temperature: f64 = 0.5,
     }
-}
 
-impl EstimatorConfig for RelaxConfig {
-    type Estimator = Relax;
-
-    fn init(self) -> Result<Relax> {
-        ENTRY.need_samples(self.samples, 1)?;
-        ENTRY.need_finite("eta", self.eta)?;
-        check_temperature(&ENTRY, self.temperature)?;
-        ENTRY.need_positive("every", self.every)?;
-        ENTRY.need_positive("hidden", self.hidden)?;
-        Ok(Relax {
-            config: self,
-            step: 0,
-            attached: Attached::default(),
-        })
-    }
-}
-
-/// REINFORCE, with a learned function of the relaxed sample as a control variate and its gradient as
-/// the correction.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i (f(b_i) - c(z_i)) \nabla \log q(b_i) + (1 - \partial\tilde
-///   z/\partial\varphi)^\top \nabla c(z_i)$, where $z = \varphi + \text{noise}$, $b$ is its hard sample and
-///   $\tilde z$ a variable with the law of $z$ given $b$, tied to $z$ in value. `control=network`: $c$ is
-///   a network of $z$, of the conditioning input and, in a chain, of the hard samples below.
-///   `control=sum`: $c$ plus $\eta f(s)$ as in [`Rebar`](super::Rebar).
-/// * **Requires** the values of the cost (`sum`: and its gradients, also between the hard samples)
-///   and [`State`]: make it with [`init_state`](Estimator::init_state), attach it with
-///   [`bind`](Estimator::bind), and optimise it by the same surrogate, which contains the mean of
-///   $g^2$ over all coordinates with everything else stopped. The gradient of the network's weights is
-///   exact: $\nabla c$ is written as a forward expression.
-/// * **Bias**: none, whatever the state is (`sum`: if the cost, and in a chain each
-///   layer's parameters, are continuous between the hard samples).
-/// * **Cost**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).
-/// * **Reference**: Grathwohl et al. 2018 (arXiv 1711.00123, section 3.2); `sum` is the control
-///   variate of its VAE experiments. The network has one layer of tanh units.
-///
-/// ```
-/// use burn::optim::{AdamConfig, GradientsParams};
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
-/// let relax = Relax::default();
-/// let shape = StateShape { features: 0, below: 0, d: 1, k: 1, dtype: logits.dtype() };
-/// let mut state = relax.init_state(Key::new(1), shape, &device).expect("it learns");
-/// let mut optimiser = AdamConfig::new().init();
-/// for step in 0..3 {
-///     let q = Bernoulli::from_logits(logits.clone())?; // anew: a tape serves one backward pass
-///     let bound = relax.bind(&state, None)?;
-///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z, _q| {
-///         (z - 0.499).square().squeeze_dim(2)
-///     })?;
-///     let mut grads = estimate.surrogate.backward();
-///     let own = GradientsParams::from_module(&mut grads, &state);
-///     state = optimiser.step(1e-2, state, own);
-/// }
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Relax {
-    config: RelaxConfig,
-    step: u64,
-    attached: Attached,
-}
-
-impl Default for Relax {
-    fn default() -> Self {
-        RelaxConfig::default()
-            .init()
-            .expect("the defaults are valid")
+    facts {
+        id: "relax",
+        name: "RELAX",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        objective: Expectation,
+        bias: none,
+        needs: [Value],
+        price: "n f; `control=sum`: 4 n f, 3 n df, or half of the f and a third of the df where the \
+           temperature is not tuned",
+        noise: Uniform,
+        layers: Own,
+        reference: "Grathwohl, Choi, Wu, Roeder, Duvenaud 2018, arXiv 1711.00123",
+        learns: true,
+        step: field,
+        check: |config| check_temperature(&ENTRY, config.temperature),
     }
 }
 
@@ -268,22 +213,6 @@ impl Stacked for Relax {
 }
 
 impl Estimator for Relax {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
-    }
-
     fn price(&self, _law: &Law, n: usize) -> Price {
         let [relaxed, tuning] = match self.config.control {
             RelaxControl::Network => [0, 0],
@@ -294,10 +223,6 @@ impl Estimator for Relax {
             evaluations: n + relaxed + tuning,
             gradients: relaxed + tuning,
         }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
@@ -321,13 +246,6 @@ impl Estimator for Relax {
     fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
         Ok(Box::new(Self {
             attached: Attached::new(&ENTRY, state, input, |state| self.missing(state))?,
-            ..self.clone()
-        }))
-    }
-
-    fn at_step(&self, step: u64) -> Result<Box<dyn Estimator>> {
-        Ok(Box::new(Self {
-            step,
             ..self.clone()
         }))
     }

@@ -5,37 +5,10 @@ use std::sync::Arc;
 use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction,
-};
+use super::{Estimator, Noise, Pathwise, Reduction};
 use crate::distribution::{Family, FamilyKind, Law};
-use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::fused::sigmoid;
 use crate::ops::{Rule, custom_grad};
-
-pub(super) static ENTRY: Entry = Entry::new::<SecondOrderStConfig>(About {
-    id: "second-order-st",
-    name: "Second-order straight-through",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "quadratic f of independent coordinates",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "the limit of the Wasserstein projection of Cheng et al. 2019, arXiv 1910.02176; \
-                for Bernoulli and Categorical ReinMax: Liu et al. 2023, arXiv 2304.08612",
-    options: &[
-        (
-            "baseline",
-            "`none`, or `loo`: the gradient of the other draws, on average",
-        ),
-        ("samples", "the number of draws n of one estimate"),
-    ],
-    presets: &[],
-});
 
 /// What is subtracted from a draw's gradient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,117 +21,82 @@ pub enum SecondOrderBaseline {
     Loo,
 }
 
-/// The configuration of [`SecondOrderSt`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SecondOrderStConfig {
-    /// What is subtracted from a draw's gradient.
-    pub baseline: SecondOrderBaseline,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-}
+method! {
+    /// Straight-through with a weight for each draw, by which it becomes a trapezoid rule.
+    ///
+    /// The derivative by the mean is $\sum_x w(x) [f(x+1) - f(x)]$ with the law $w$ of
+    /// [`Law::weight`]. The trapezoid rule $f(x+1) - f(x) \approx \frac12 (f'(x) + f'(x+1))$,
+    /// summed with the probabilities of the samples instead of $w$, gives each draw a weight. It is
+    /// also the limit of the gradient of the exact Wasserstein projection for small steps and many
+    /// draws.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i v(z_i) f'(z_i)$, the weight times the chain factor being
+    ///
+    ///   | family | weight |
+    ///   |---|---|
+    ///   | Bernoulli | $\frac12 (z (1-p) + (1-z) p)$ |
+    ///   | Poisson | $\frac12 (z + \lambda)$ |
+    ///   | Binomial | $\frac12 (p (N - z) + (1-p) z)$ |
+    ///   | Negative binomial | $\frac12 (\bar p (z + r) + z)$, $\bar p = m / (r + m)$ |
+    ///   | Categorical | $\frac12 [z_k \nabla f \cdot (e_k - p) + p_k \nabla f \cdot (e_k - z)]$ |
+    ///
+    ///   None of them divides by a probability, so logits of any size are safe. With
+    ///   `baseline = loo`, the part of the weight that deviates from straight-through multiplies
+    ///   $f'(z_i)$ minus the mean of the other draws' gradients: no variance is left on linear
+    ///   costs.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: none on quadratic costs, also those that couple the coordinates: given the
+    ///   others, such a cost is quadratic in each, and the coordinates are independent.
+    /// * **Note**: for Bernoulli and Categorical it is ReinMax at temperature 1 (Liu et al. 2023,
+    ///   arXiv 2304.08612).
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
+    /// let estimator = SecondOrderStConfig { samples: 1000, ..Default::default() }.init()?;
+    /// let q = Poisson::from_rates(rates.clone())?;
+    /// let estimate = estimator.estimate(Key::new(1), &q, |z, _q| z.square().squeeze_dim(2))?;
+    /// let gradient: f32 = rates.grad(&estimate.surrogate.backward()).unwrap().into_scalar();
+    /// // d/dm E z^2 = 2 m + 1; straight-through would give 2 m.
+    /// assert!((gradient - 11.0).abs() < 0.6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct SecondOrderSt {}
 
-impl Default for SecondOrderStConfig {
-    fn default() -> Self {
-        Self {
-            baseline: SecondOrderBaseline::None,
-            samples: 1,
-        }
+    options SecondOrderStConfig {
+        /// `none`, or `loo`: the gradient of the other draws, on average.
+        baseline: SecondOrderBaseline = SecondOrderBaseline::None,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
     }
-}
 
-impl EstimatorConfig for SecondOrderStConfig {
-    type Estimator = SecondOrderSt;
-
-    fn init(self) -> Result<SecondOrderSt> {
-        let estimator = SecondOrderSt { config: self };
-        ENTRY.need_samples(estimator.samples(), estimator.least_samples())?;
-        Ok(estimator)
+    facts {
+        id: "second-order-st",
+        name: "Second-order straight-through",
+        families: FamilyKind::ALL,
+        objective: Expectation,
+        bias: exact on "quadratic f of independent coordinates",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Samples,
+        layers: Tape,
+        reference: "the limit of the Wasserstein projection of Cheng et al. 2019, arXiv 1910.02176; \
+                    for Bernoulli and Categorical ReinMax: Liu et al. 2023, arXiv 2304.08612",
     }
-}
-
-/// Straight-through with a weight for each draw, by which it becomes a trapezoid rule.
-///
-/// The derivative by the mean is $\sum_x w(x) [f(x+1) - f(x)]$ with the law $w$ of
-/// [`Law::weight`]. The trapezoid rule $f(x+1) - f(x) \approx \frac12 (f'(x) + f'(x+1))$, summed
-/// with the probabilities of the samples instead of $w$, gives each draw a weight. It is also the
-/// limit of the gradient of the exact Wasserstein projection for small steps and many draws.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i v(z_i) f'(z_i)$, the weight times the chain factor being
-///
-///   | family | weight |
-///   |---|---|
-///   | Bernoulli | $\frac12 (z (1-p) + (1-z) p)$ |
-///   | Poisson | $\frac12 (z + \lambda)$ |
-///   | Binomial | $\frac12 (p (N - z) + (1-p) z)$ |
-///   | Negative binomial | $\frac12 (\bar p (z + r) + z)$, $\bar p = m / (r + m)$ |
-///   | Categorical | $\frac12 [z_k \nabla f \cdot (e_k - p) + p_k \nabla f \cdot (e_k - z)]$ |
-///
-///   None of them divides by a probability, so logits of any size are safe. With
-///   `baseline = loo`, the part of the weight that deviates from straight-through multiplies
-///   $f'(z_i)$ minus the mean of the other draws' gradients: no variance is left on linear costs.
-/// * **Requires** the gradient of the cost.
-/// * **Bias**: none on quadratic costs, also those that couple the coordinates: given the others, such
-///   a cost is quadratic in each, and the coordinates are independent.
-/// * **Cost**: one evaluation and one backward pass for each draw.
-/// * **Reference**: for Bernoulli and Categorical it is ReinMax at temperature 1 (Liu et al. 2023,
-///   arXiv 2304.08612).
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
-/// let estimator = SecondOrderStConfig { samples: 1000, ..Default::default() }.init()?;
-/// let q = Poisson::from_rates(rates.clone())?;
-/// let estimate = estimator.estimate(Key::new(1), &q, |z, _q| z.square().squeeze_dim(2))?;
-/// let gradient: f32 = rates.grad(&estimate.surrogate.backward()).unwrap().into_scalar();
-/// // d/dm E z^2 = 2 m + 1; straight-through would give 2 m.
-/// assert!((gradient - 11.0).abs() < 0.6);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct SecondOrderSt {
-    config: SecondOrderStConfig,
 }
 
 impl Estimator for SecondOrderSt {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn least_samples(&self) -> usize {
         match self.config.baseline {
             SecondOrderBaseline::None => 1,
             SecondOrderBaseline::Loo => 2,
         }
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
     }
 }
 

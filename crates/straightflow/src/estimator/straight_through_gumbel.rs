@@ -3,137 +3,72 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::relaxation::{RelaxedRule, harden, perturbed};
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction, Temperature,
-};
+use super::{Estimator, Noise, Pathwise, Reduction, Temperature};
 use crate::distribution::{FamilyKind, Law};
-use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
 
-pub(super) static ENTRY: Entry = Entry::new::<StraightThroughGumbelConfig>(About {
-    id: "straight-through-gumbel",
-    name: "Straight-through Gumbel-softmax",
-    families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "constant f",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "Jang, Gu, Poole 2017, arXiv 1611.01144, section 2.2",
-    options: &[
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "temperature",
-            "of the relaxation: a number, or a schedule `1>0.1@1e-5`",
-        ),
-    ],
-    presets: &[],
-});
+method! {
+    /// Hard samples forwards; backwards, the derivative of the relaxed sample of the same noise.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i (\partial y_i / \partial \varphi)^\top \nabla f(z_i)$, where $y$
+    ///   is the sample of [`GumbelSoftmax`](super::GumbelSoftmax) and $z$ marks its largest entry
+    ///   (for Bernoulli variables, whether $y$ is above one half). So $z$ has the distribution's
+    ///   own law, and the derivative is $J(y) / \tau$ with the Jacobian $J$ of a softmax.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: on every cost that is not constant, also on linear ones. As $\tau$ falls to 0
+    ///   the expectation of one bit tends to that of [`SecondOrderSt`](super::SecondOrderSt), which
+    ///   is exact on quadratics.
+    ///
+    /// In single precision the uniform numbers have 23 bits, so outcomes of a probability below
+    /// about 6e-8 do not occur.
+    ///
+    /// Towards temperature 0 the derivative vanishes for almost every draw and is of the order
+    /// $1/\tau$ for the rest, so the variance grows as $1/\tau$; [`GumbelRao`](super::GumbelRao)
+    /// has less of it.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
+    /// let q = Bernoulli::from_logits(logits.clone())?;
+    /// let z = StraightThroughGumbel::default().draw(Key::new(1), &q)?;
+    /// assert!(z.to_data().try_to_vec::<f32>().unwrap().iter().all(|z| [0.0, 1.0].contains(z)));
+    /// let grads = z.sum().backward();
+    /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct StraightThroughGumbel {}
 
-/// The configuration of [`StraightThroughGumbel`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct StraightThroughGumbelConfig {
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// How soft the backward pass is.
-    pub temperature: Temperature,
-}
+    options StraightThroughGumbelConfig {
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(0.5),
+    }
 
-impl Default for StraightThroughGumbelConfig {
-    fn default() -> Self {
-        Self {
-            samples: 1,
-            temperature: Temperature::Constant(0.5),
-        }
+    facts {
+        id: "straight-through-gumbel",
+        name: "Straight-through Gumbel-softmax",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        objective: Expectation,
+        bias: exact on "constant f",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Uniform,
+        layers: Tape,
+        reference: "Jang, Gu, Poole 2017, arXiv 1611.01144, section 2.2",
+        step: temperature,
     }
 }
 
-impl EstimatorConfig for StraightThroughGumbelConfig {
-    type Estimator = StraightThroughGumbel;
-
-    fn init(self) -> Result<StraightThroughGumbel> {
-        ENTRY.need_samples(self.samples, 1)?;
-        self.temperature.check(&ENTRY)?;
-        Ok(StraightThroughGumbel { config: self })
-    }
-}
-
-/// Hard samples forwards; backwards, the derivative of the relaxed sample of the same noise.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i (\partial y_i / \partial \varphi)^\top \nabla f(z_i)$, where $y$ is the
-///   sample of [`GumbelSoftmax`](super::GumbelSoftmax) and $z$ marks its largest entry (for
-///   Bernoulli variables, whether $y$ is above one half). So $z$ has the distribution's own law, and
-///   the derivative is $J(y) / \tau$ with the Jacobian $J$ of a softmax.
-/// * **Requires** the gradient of the cost.
-/// * **Bias**: on every cost that is not constant, also on linear ones. As $\tau$ falls to 0
-///   the expectation of one bit tends to that of [`SecondOrderSt`](super::SecondOrderSt), which is
-///   exact on quadratics.
-/// * **Cost**: one evaluation and one backward pass for each draw.
-/// * **Reference**: Jang, Gu and Poole 2017 (arXiv 1611.01144), section 2.2.
-///
-/// In single precision the uniform numbers have 23 bits, so outcomes of a probability below about
-/// 6e-8 do not occur.
-///
-/// Towards temperature 0 the derivative vanishes for almost every draw and is of the order $1/\tau$
-/// for the rest, so the variance grows as $1/\tau$;
-/// [`GumbelRao`](super::GumbelRao) has less of it.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
-/// let q = Bernoulli::from_logits(logits.clone())?;
-/// let z = StraightThroughGumbel::default().draw(Key::new(1), &q)?;
-/// assert!(z.to_data().try_to_vec::<f32>().unwrap().iter().all(|z| [0.0, 1.0].contains(z)));
-/// let grads = z.sum().backward();
-/// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct StraightThroughGumbel {
-    config: StraightThroughGumbelConfig,
-}
-
-impl Estimator for StraightThroughGumbel {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::uniform("uniform", law.sample_dims(n))]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
-    }
-}
+impl Estimator for StraightThroughGumbel {}
 
 impl Pathwise for StraightThroughGumbel {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {

@@ -5,15 +5,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::registry::Entry;
-use crate::error::Result;
+use super::registry::OptionValue;
 
 /// The temperature of a relaxation; as text `0.5`, or `1>0.1@1e-5` for a schedule that starts at 1,
 /// falls by the factor `exp(-1e-5)` with every step, and stays at 0.1 from there on.
 ///
 /// Estimators are values that do not change, so a schedule is a recipe for the estimator of each
 /// step: one that was built with a schedule works at its start, and
-/// [`Estimator::at_step`](super::Estimator::at_step) makes that of a later step, which costs next to
+/// [`Described::at_step`](super::Described::at_step) makes that of a later step, which costs next to
 /// nothing.
 ///
 /// ```
@@ -92,10 +91,15 @@ impl Temperature {
             "the temperature must be positive and finite, and its schedule not rise, got `{self}`"
         ))
     }
+}
 
-    /// The temperature of an estimator's configuration, after a look at its range.
-    pub(super) fn check(self, entry: &Entry) -> Result<()> {
-        self.valid().map_err(|message| entry.invalid(message))
+impl OptionValue for Temperature {
+    fn extremes(&self) -> (f64, f64) {
+        (self.floor(), self.start())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.valid()
     }
 }
 

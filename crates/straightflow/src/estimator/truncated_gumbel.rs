@@ -3,171 +3,95 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::relaxation::{Counted, NOISE_LIMIT, blocks, count_each};
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
-    Reduction, Temperature,
-};
+use super::{Estimator, Noise, NoiseSpec, Pathwise, Reduction, Temperature};
 use crate::distribution::{CountLaw, FamilyKind, Law};
 use crate::error::Result;
-use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
 
-pub(super) static ENTRY: Entry = Entry::new::<TruncatedGumbelConfig>(About {
-    id: "truncated-gumbel",
-    name: "Truncated Gumbel-softmax (GenGS)",
-    families: &[
-        FamilyKind::Poisson,
-        FamilyKind::Binomial,
-        FamilyKind::NegativeBinomial,
-    ],
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "constant f",
-    },
-    needs: &[Need::Gradient],
-    cost: "n f, n df",
-    reference: "Joo et al. 2020, arXiv 2003.01847",
-    options: &[
-        (
-            "hard",
-            "whole numbers forwards, with the relaxed derivative backwards",
-        ),
-        ("samples", "the number of draws n of one estimate"),
-        (
-            "tail",
-            "the probability of each tail that is cut off, at most 0.1",
-        ),
-        (
-            "temperature",
-            "of the relaxation: a number, or a schedule `1>0.1@1e-5`",
-        ),
-    ],
-    presets: &[],
-});
+method! {
+    /// A count as a categorical variable over a window of its values, relaxed by Gumbel-softmax.
+    ///
+    /// With `hard = off` the samples are *not* whole numbers: the cost is evaluated at relaxed
+    /// counts, and the values of an estimate are those of the relaxed problem. Train with it, and
+    /// evaluate with hard samples.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i \frac{\partial \bar k_i}{\partial \eta} f'(\bar k_i)$ and $\bar k
+    ///   = \sum_k k y_k$, $y = \mathrm{softmax}((\log q_\eta(k) + G_k) / \tau)$ over the window, $G
+    ///   = -\log(-\log u)$. With the score $s_k = \partial \log q_\eta(k) / \partial \eta$ the
+    ///   weight is $\frac1\tau \sum_k y_k (k - \bar k)\, s_k$. With `hard = on` $f'$ is taken at
+    ///   the value $k$ whose perturbed probability is largest instead: a straight-through version.
+    /// * **Requires** the gradient of the cost, and for `hard = off` a cost that makes sense
+    ///   between the integers.
+    /// * **Bias**: on every cost that is not constant, also on linear ones; without `hard` it
+    ///   vanishes with $\tau$, up to the tails that were cut off.
+    /// * **Price**: besides the cost, a random number for each value of the window: about fourteen
+    ///   standard deviations of them by default.
+    ///
+    /// **The window** of a variable is its own: the values outside of which each tail has
+    /// probability at most `tail` (see [`Law::window`]). The value number $k$ of it has the same
+    /// random number whatever the windows of other variables are, so batch elements do not
+    /// influence each other by a single bit. Windows of more than 4096 values are refused with
+    /// [`TooMuchNoise`](crate::Error::TooMuchNoise). Probabilities are computed in double precision
+    /// on the host.
+    ///
+    /// Towards temperature 0 the samples become whole and the weight vanishes for almost every
+    /// draw; it is of the order $1/\tau$ when the two largest entries are within $\tau$, so the
+    /// variance grows as $1/\tau$. High temperatures weigh all values of the window alike, so
+    /// `tail` matters there.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
+    /// let q = Binomial::from_logits(8, logits.clone())?;
+    /// let y = TruncatedGumbel::default().draw(Key::new(1), &q)?;
+    /// let grads = y.square().sum().backward();
+    /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct TruncatedGumbel {}
 
-/// The configuration of [`TruncatedGumbel`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TruncatedGumbelConfig {
-    /// Whole numbers forwards, with the relaxed derivative backwards.
-    pub hard: bool,
-    /// The number of draws of one estimate.
-    pub samples: usize,
-    /// The probability of each tail that is cut off.
-    pub tail: f64,
-    /// How soft the samples are.
-    pub temperature: Temperature,
-}
-
-impl Default for TruncatedGumbelConfig {
-    fn default() -> Self {
-        Self {
-            hard: false,
-            samples: 1,
-            tail: 1e-12,
-            temperature: Temperature::Constant(0.5),
-        }
+    options TruncatedGumbelConfig {
+        /// Whole numbers forwards, with the relaxed derivative backwards.
+        hard: bool = false,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// The probability of each tail that is cut off, at most 0.1.
+        tail: f64 [f64::MIN_POSITIVE..=0.1] = 1e-12,
+        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(0.5),
     }
-}
 
-impl EstimatorConfig for TruncatedGumbelConfig {
-    type Estimator = TruncatedGumbel;
-
-    fn init(self) -> Result<TruncatedGumbel> {
-        ENTRY.need_samples(self.samples, 1)?;
-        self.temperature.check(&ENTRY)?;
-        if !(f64::MIN_POSITIVE..=0.1).contains(&self.tail) {
-            let message = format!("`tail` must be positive and at most 0.1, got {}", self.tail);
-            return Err(ENTRY.invalid(message));
-        }
-        Ok(TruncatedGumbel { config: self })
+    facts {
+        id: "truncated-gumbel",
+        name: "Truncated Gumbel-softmax (GenGS)",
+        families: &[FamilyKind::Poisson, FamilyKind::Binomial, FamilyKind::NegativeBinomial],
+        objective: Expectation,
+        bias: exact on "constant f",
+        needs: [Gradient],
+        price: [1, 1],
+        noise: Samples,
+        layers: Tape,
+        reference: "Joo et al. 2020, arXiv 2003.01847",
+        step: temperature,
     }
-}
-
-/// A count as a categorical variable over a window of its values, relaxed by Gumbel-softmax.
-///
-/// With `hard = off` the samples are *not* whole numbers: the cost is evaluated at relaxed counts,
-/// and the values of an estimate are those of the relaxed problem. Train with it, and evaluate with
-/// hard samples.
-///
-/// * **Estimates** `d/d natural E f(z)`.
-/// * **With** $\frac1n \sum_i \frac{\partial \bar k_i}{\partial \eta} f'(\bar k_i)$ and $\bar k =
-///   \sum_k k y_k$, $y = \mathrm{softmax}((\log q_\eta(k) + G_k) / \tau)$ over the window, $G =
-///   -\log(-\log u)$. With the score $s_k = \partial \log q_\eta(k) / \partial \eta$ the weight is
-///   $\frac1\tau \sum_k y_k (k - \bar k)\, s_k$. With `hard = on` $f'$ is taken at the value $k$
-///   whose perturbed probability is largest instead: a straight-through version.
-/// * **Requires** the gradient of the cost, and for `hard = off` a cost that makes sense between
-///   the integers.
-/// * **Bias**: on every cost that is not constant, also on linear ones; without `hard` it vanishes
-///   with $\tau$, up to the tails that were cut off.
-/// * **Cost**: one evaluation and one backward pass for each draw, and a random number for each
-///   value of the window: about fourteen standard deviations of them by default.
-/// * **Reference**: Joo, Kim, Shin and Moon 2020 (arXiv 2003.01847).
-///
-/// **The window** of a variable is its own: the values outside of which each tail has probability
-/// at most `tail` (see [`Law::window`]). The value number $k$ of it has the same random number
-/// whatever the windows of other variables are, so batch elements do not influence each other by a
-/// single bit. Windows of more than 4096 values are refused with
-/// [`TooMuchNoise`](crate::Error::TooMuchNoise). Probabilities are computed in double precision on
-/// the host.
-///
-/// Towards temperature 0 the samples become whole and the weight vanishes for almost every draw; it
-/// is of the order $1/\tau$ when the two largest entries are within $\tau$, so the variance grows
-/// as $1/\tau$. High temperatures weigh all values of the window alike, so `tail` matters there.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
-/// let q = Binomial::from_logits(8, logits.clone())?;
-/// let y = TruncatedGumbel::default().draw(Key::new(1), &q)?;
-/// let grads = y.square().sum().backward();
-/// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct TruncatedGumbel {
-    config: TruncatedGumbelConfig,
 }
 
 impl Estimator for TruncatedGumbel {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let numbers = self.widest(&count_laws(law)) as usize;
         blocks("gumbel uniform", law, n, numbers)
     }
 
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: n,
-        }
-    }
-
     fn hard_samples(&self) -> bool {
         self.config.hard
-    }
-
-    fn pathwise(&self) -> Option<&dyn Pathwise> {
-        Some(self)
     }
 
     fn accepts(&self, law: &Law) -> Result<()> {

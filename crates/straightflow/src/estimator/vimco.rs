@@ -1,130 +1,72 @@
 //! The estimator of multi-sample bounds, VIMCO.
 
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
-use super::{
-    About, Bias, Entry, Estimator, EstimatorConfig, Need, NoiseSource, NoiseSpec, Outcome, Pass,
-    Price, Stacked, Stacking,
-};
-use crate::distribution::{FamilyKind, Law};
+use super::{Estimator, NoiseSource, Outcome, Pass, Stacked};
+use crate::distribution::FamilyKind;
 use crate::error::Result;
-use crate::objective::{CountedObjective, ObjectiveKind};
+use crate::objective::CountedObjective;
 use crate::ops::gradient_only;
 
-pub(super) static ENTRY: Entry = Entry::new::<VimcoConfig>(About {
-    id: "vimco",
-    name: "VIMCO",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Bound,
-    bias: Bias::Unbiased,
-    needs: &[Need::Value],
-    cost: "n f",
-    reference: "Mnih, Rezende 2016, arXiv 1602.06725",
-    options: &[(
-        "samples",
-        "the number of draws n of one estimate, at least 2; it is part of the bound",
-    )],
-    presets: &[],
-});
+method! {
+    /// The score-function estimator of a multi-sample bound, with a baseline for each draw.
+    ///
+    /// The costs $f_k$ are negative log-weights $\log q(z_k) - \log p(x, z_k)$, and what is
+    /// minimised is $\mathrm E\,L$ with the bound $L = -\log \frac1n \sum_k e^{-f_k}$, which is
+    /// nearer to $-\log p(x)$ the more draws there are.
+    ///
+    /// * **Estimates** `d/d natural E L`, and the gradient of the cost's own parameters.
+    /// * **With** $\sum_k (L - L_{-k}) \nabla \log q(z_k) + \sum_k w_k \nabla f_k$, where $L_{-k}$
+    ///   is the bound with $f_k$ replaced by the mean of the other $f_j$ (the geometric mean of
+    ///   their weights), and $w_k = e^{-f_k} / \sum_j e^{-f_j}$. The second sum is the gradient of
+    ///   $L$ at fixed draws; it is there if the cost depends on parameters directly, as a
+    ///   log-weight depends on `q`. All in log space.
+    /// * **Requires** the values of the cost, given to
+    ///   [`estimate_bound`](super::EstimatorExt::estimate_bound) or as an objective of the kind
+    ///   [`Bound`](ObjectiveKind::Bound), and at least two draws. The value of the surrogate is the
+    ///   mean bound; the estimate's `values` are the costs.
+    /// * **Bias**: none as to the bound with the same number of draws.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
+    /// let q = Bernoulli::from_logits(logits.clone())?;
+    /// let prior = q.constant();
+    /// // log q(z) - log p(z) - log p(x | z), for a likelihood that likes ones.
+    /// let estimate = Vimco::default().estimate_bound(Key::new(1), &q, |z, q| {
+    ///     q.log_prob(z.clone()) - prior.log_prob(z.clone()) - z.sum_dim(2).squeeze_dim(2)
+    /// })?;
+    /// assert!(logits.grad(&estimate.surrogate.backward()).is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Vimco {}
 
-/// The configuration of [`Vimco`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct VimcoConfig {
-    /// The number of draws of one estimate, at least two.
-    pub samples: usize,
-}
+    options VimcoConfig {
+        /// The number of draws n of one estimate, at least 2; it is part of the bound.
+        samples: usize = 2,
+    }
 
-impl Default for VimcoConfig {
-    fn default() -> Self {
-        Self { samples: 2 }
+    facts {
+        id: "vimco",
+        name: "VIMCO",
+        families: FamilyKind::ALL,
+        objective: Bound,
+        bias: none,
+        needs: [Value],
+        price: [1, 0],
+        noise: Samples,
+        layers: Own,
+        reference: "Mnih, Rezende 2016, arXiv 1602.06725",
+        least: 2,
     }
 }
 
-impl EstimatorConfig for VimcoConfig {
-    type Estimator = Vimco;
-
-    fn init(self) -> Result<Vimco> {
-        ENTRY.need_samples(self.samples, 2)?;
-        Ok(Vimco { config: self })
-    }
-}
-
-/// The score-function estimator of a multi-sample bound, with a baseline for each draw.
-///
-/// The costs $f_k$ are negative log-weights $\log q(z_k) - \log p(x, z_k)$, and what is minimised is
-/// $\mathrm E\,L$ with the bound $L = -\log \frac1n \sum_k e^{-f_k}$, which is nearer to $-\log p(x)$ the
-/// more draws there are.
-///
-/// * **Estimates** `d/d natural E L`, and the gradient of the cost's own parameters.
-/// * **With** $\sum_k (L - L_{-k}) \nabla \log q(z_k) + \sum_k w_k \nabla f_k$, where $L_{-k}$ is the
-///   bound with $f_k$ replaced by the mean of the other $f_j$ (the geometric mean of their weights),
-///   and $w_k = e^{-f_k} / \sum_j e^{-f_j}$. The second sum is the gradient of $L$ at fixed draws; it
-///   is there if the cost depends on parameters directly, as a log-weight depends on `q`. All in log
-///   space.
-/// * **Requires** the values of the cost, given to
-///   [`estimate_bound`](super::EstimatorExt::estimate_bound) or as an objective of the kind
-///   [`Bound`](ObjectiveKind::Bound), and at least two draws. The value of the surrogate is the mean
-///   bound; the estimate's `values` are the costs.
-/// * **Bias**: none as to the bound with the same number of draws.
-/// * **Cost**: one evaluation for each draw.
-/// * **Reference**: Mnih and Rezende 2016 (arXiv 1602.06725, section 2.5).
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use straightflow::prelude::*;
-///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let device = Device::flex().autodiff();
-/// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
-/// let q = Bernoulli::from_logits(logits.clone())?;
-/// let prior = q.constant();
-/// // log q(z) - log p(z) - log p(x | z), for a likelihood that likes ones.
-/// let estimate = Vimco::default().estimate_bound(Key::new(1), &q, |z, q| {
-///     q.log_prob(z.clone()) - prior.log_prob(z.clone()) - z.sum_dim(2).squeeze_dim(2)
-/// })?;
-/// assert!(logits.grad(&estimate.surrogate.backward()).is_some());
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Vimco {
-    config: VimcoConfig,
-}
-
-impl Estimator for Vimco {
-    fn entry(&self) -> &'static Entry {
-        &ENTRY
-    }
-
-    fn config(&self) -> serde_json::Value {
-        ENTRY.record(&self.config)
-    }
-
-    fn samples(&self) -> usize {
-        self.config.samples
-    }
-
-    fn least_samples(&self) -> usize {
-        2
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
-    fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n,
-            gradients: 0,
-        }
-    }
-
-    fn stacking(&self) -> Stacking<'_> {
-        Stacking::Own(self)
-    }
-}
+impl Estimator for Vimco {}
 
 impl Stacked for Vimco {
     fn stacked_outcome(

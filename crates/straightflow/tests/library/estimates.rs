@@ -4,8 +4,8 @@ use burn::tensor::{DType, Tensor};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use straightflow::distribution::{Family, FamilyKind, Law};
-use straightflow::estimator::{About, Bias, Entry, Need, Noise, NoiseSpec, Outcome, Price};
-use straightflow::objective::{CountedObjective, Objective, ObjectiveKind};
+use straightflow::estimator::{Noise, Outcome, Price};
+use straightflow::objective::{CountedObjective, Objective};
 use straightflow::prelude::*;
 
 use crate::support::{assert_close, laws, leaf, tensor, values};
@@ -268,42 +268,30 @@ fn objectives_may_be_types_and_may_be_constant() {
     assert_eq!(values(constant.expect("valid")), [0.0, 0.0]);
 }
 
-/// An estimator that needs the gradient of the cost at a point of its own.
-#[derive(Debug)]
-struct SlopeAtTheMean;
+straightflow::method! {
+    /// An estimator that needs the gradient of the cost at a point of its own.
+    pub struct SlopeAtTheMean {}
 
-static SLOPE_AT_THE_MEAN: Entry = Entry::new::<StraightThroughConfig>(About {
-    id: "slope-at-the-mean",
-    name: "Slope at the mean",
-    families: FamilyKind::ALL,
-    objective: ObjectiveKind::Expectation,
-    bias: Bias::Biased {
-        exact_on: "linear f",
-    },
-    needs: &[Need::Gradient],
-    cost: "n + 1 f, 1 df",
-    reference: "a test",
-    options: &[("samples", "ignored")],
-    presets: &[],
-});
+    options SlopeAtTheMeanConfig {
+        /// Ignored.
+        samples: usize = 1,
+    }
+
+    facts {
+        id: "slope-at-the-mean",
+        name: "Slope at the mean",
+        families: FamilyKind::ALL,
+        objective: Expectation,
+        bias: exact on "linear f",
+        needs: [Gradient],
+        price: "n + 1 f, 1 df",
+        noise: Samples,
+        layers: Unsupported,
+        reference: "a test",
+    }
+}
 
 impl Estimator for SlopeAtTheMean {
-    fn entry(&self) -> &'static Entry {
-        &SLOPE_AT_THE_MEAN
-    }
-
-    fn config(&self) -> serde_json::Value {
-        SLOPE_AT_THE_MEAN.record(&StraightThroughConfig::default())
-    }
-
-    fn samples(&self) -> usize {
-        1
-    }
-
-    fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
-        vec![NoiseSpec::samples(law, n)]
-    }
-
     fn price(&self, _law: &Law, n: usize) -> Price {
         Price {
             evaluations: n + 1,
@@ -365,7 +353,7 @@ fn inner_gradients_use_the_frozen_cost() {
         live: AtomicUsize::new(0),
         frozen: AtomicUsize::new(0),
     };
-    let estimate = SlopeAtTheMean.estimate_objective(Key::new(26), &objective);
+    let estimate = SlopeAtTheMean::default().estimate_objective(Key::new(26), &objective);
     let estimate = estimate.expect("valid");
     assert_eq!(objective.live.load(Ordering::Relaxed), 1);
     assert_eq!(objective.frozen.load(Ordering::Relaxed), 1);
