@@ -35,13 +35,11 @@ straightflow::method! {
         name: "Score function with a Taylor control variate",
         // Those for which the proof below is made.
         families: &[FamilyKind::Bernoulli],
-        objective: Expectation,
         bias: none,
         needs: [Value, Gradient],
         price: "n + 1 f, 1 df",
-        noise: Samples,
-        layers: Layerwise,
         reference: "MuProp without a baseline: Gu, Levine, Sutskever, Mnih 2016, arXiv 1511.05176",
+        layers: Layerwise,
     }
 }
 

@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 
 use crate::distribution::{Canonical, Distribution, FamilyKind, Law};
 use crate::error::{Error, Result};
-use crate::objective::check_cost;
+use crate::estimate::objective::check_cost;
 use crate::ops::from_host;
 
 /// States that are evaluated in one call of the cost.

@@ -8,8 +8,8 @@ use burn::tensor::Tensor;
 use crate::Key;
 use crate::distribution::{CountLaw, Distribution, Family, Law};
 use crate::error::{Error, Result};
+use crate::estimate::objective::{CountedObjective, Single, Untyped};
 use crate::exact::Exact;
-use crate::objective::{CountedObjective, Single, Untyped};
 use crate::ops::{from_host, to_host};
 use crate::projection::{Atoms, Measure, ProjectionError};
 

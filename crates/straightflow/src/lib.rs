@@ -48,17 +48,33 @@ extern crate self as straightflow;
 #[doc(hidden)]
 pub use {serde, serde_json};
 
+mod antithetic;
 pub mod distribution;
 pub mod error;
-pub mod estimator;
+#[macro_use]
+mod estimate;
 pub mod exact;
 pub mod flow;
 pub mod kernel;
 mod key;
+mod method;
 pub mod nn;
-pub mod objective;
 mod ops;
 pub mod projection;
+mod relaxation;
+mod relaxed_control;
+
+/// Gradient estimators: every method, and what methods have in common.
+///
+/// A method is addressed by a [`Spec`](estimator::Spec) such as `straight-through:samples=4` wherever
+/// a person or a file names it, and by its type in code. [`REGISTRY`](estimator::REGISTRY) is the list
+/// of all.
+pub mod estimator {
+    pub use crate::estimate::*;
+    pub use crate::method::*;
+}
+
+pub use estimate::objective;
 
 pub use error::{Error, Result};
 pub use key::Key;

@@ -32,11 +32,7 @@ mutant! {
 impl Estimator for Score {}
 
 impl Stacked for Score {
-    fn stacked_outcome(
-        &self,
-        noise: &NoiseSource,
-        objective: &CountedObjective,
-    ) -> Result<Outcome> {
+    fn layers_outcome(&self, noise: &NoiseSource, objective: &CountedObjective) -> Result<Outcome> {
         let mut pass = Pass::hard(self, noise, objective)?;
         let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
         if self.config.mistake == Mistake::LowestOnly {

@@ -11,6 +11,7 @@ macro_rules! mutant {
         price: $price:tt,
         noise: $noise:ident,
         layers: $layers:ident,
+        $(learns: $learns:ident,)?
         $(least: $least:literal,)?
     ) => {
         straightflow::method! {
@@ -28,13 +29,13 @@ macro_rules! mutant {
                 id: $id,
                 name: $id,
                 families: $families,
-                objective: Expectation,
                 bias: $bias $(on $exact_on)?,
                 needs: $needs,
                 price: $price,
-                noise: $noise,
-                layers: $layers,
                 reference: "none: it is wrong",
+                layers: $layers,
+                noise: $noise,
+                $(learns: $learns,)?
                 $(least: $least,)?
             }
         }

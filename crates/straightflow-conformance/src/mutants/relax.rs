@@ -32,6 +32,16 @@ mutant! {
     price: [1, 0],
     noise: Uniform,
     layers: Unsupported,
+    learns: own,
+}
+
+impl Relax {
+    fn bound(&self, state: &State, input: Option<Tensor<2>>) -> Result<Self> {
+        Ok(Self {
+            config: self.config.clone(),
+            bound: state.layers.first().map(|layer| (layer.clone(), input)),
+        })
+    }
 }
 
 impl Estimator for Relax {
@@ -94,13 +104,6 @@ impl Estimator for Relax {
         let number = Tensor::from_data(number, (device, shape.dtype));
         state.coefficients = Some(Param::from_tensor(number));
         Some(state)
-    }
-
-    fn bind(&self, state: &State, input: Option<Tensor<2>>) -> Result<Box<dyn Estimator>> {
-        Ok(Box::new(Self {
-            config: self.config.clone(),
-            bound: state.layers.first().map(|layer| (layer.clone(), input)),
-        }))
     }
 }
 

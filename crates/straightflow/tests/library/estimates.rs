@@ -281,13 +281,11 @@ straightflow::method! {
         id: "slope-at-the-mean",
         name: "Slope at the mean",
         families: FamilyKind::ALL,
-        objective: Expectation,
         bias: exact on "linear f",
         needs: [Gradient],
         price: "n + 1 f, 1 df",
-        noise: Samples,
-        layers: Unsupported,
         reference: "a test",
+        layers: Unsupported,
     }
 }
 

@@ -5,21 +5,18 @@ use std::path::Path;
 use straightflow::Error;
 use straightflow::estimator::{REGISTRY, Spec, display_option, find};
 
-/// The files that hold an entry are the estimators of the registry, one each.
+/// Every file of the folder but `mod.rs` is a method of the registry, and the other way round.
 #[test]
 fn the_folder_is_the_registry() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/estimator");
-    let mut files = Vec::new();
-    for file in std::fs::read_dir(folder).expect("the sources") {
-        let path = file.expect("a file").path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(&path).expect("text");
-            if text.contains("static ENTRY: Entry") {
-                let stem = path.file_stem().expect("a name").to_string_lossy();
-                files.push(stem.replace('_', "-"));
-            }
-        }
-    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/method");
+    let paths = std::fs::read_dir(folder).expect("the sources");
+    let mut files: Vec<String> = paths
+        .map(|file| file.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into())
+        .filter(|stem: &String| stem != "mod")
+        .map(|stem| stem.replace('_', "-"))
+        .collect();
     files.sort_unstable();
     let mut ids: Vec<&str> = REGISTRY.iter().map(|entry| entry.id).collect();
     ids.sort_unstable();

@@ -1,0 +1,32 @@
+//! The one path from a cost to its gradients: objective, noise, what a method declares and computes,
+//! layers, state.
+
+#[macro_use]
+mod declare;
+
+pub(crate) mod facts;
+pub(crate) mod layers;
+pub(crate) mod network;
+pub(crate) mod noise;
+pub mod objective;
+pub(crate) mod pathwise;
+pub(crate) mod run;
+pub(crate) mod spec;
+pub(crate) mod state;
+mod temperature;
+
+pub use facts::{
+    About, Bias, Described, Entry, EstimatorConfig, Layers, Need, OptionFacts, OptionValue, Preset,
+    Price, PriceRule, describe_range, display_option,
+};
+pub use layers::{Pass, Stacked, Stacking, chain_log_prob};
+pub use network::{ControlNetwork, Network};
+pub use noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
+pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
+pub use run::{Estimate, Estimator, EstimatorExt, Outcome};
+pub use spec::Spec;
+pub(crate) use spec::near;
+pub use state::{
+    LayerState, LearnedBaseline, Lesson, MovingAverage, RunningMeans, State, StateShape,
+};
+pub use temperature::Temperature;

@@ -1,0 +1,108 @@
+//! Samples on the tape: the family of estimators that differentiate the cost at the samples.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::noise::Noise;
+use super::run::{Estimator, Outcome};
+use crate::Key;
+use crate::distribution::{Canonical, Distribution, Law};
+use crate::error::Result;
+use crate::estimate::objective::CountedObjective;
+
+/// How a loss combines the costs of draws and batch elements. A rule that is linear in the
+/// incoming gradient does not need to know; one with a step of fixed size does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// The loss is the mean over draws and batch elements.
+    #[default]
+    Mean,
+    /// The loss is their sum.
+    Sum,
+}
+
+impl Reduction {
+    /// The factor that the loss puts on the cost of each draw and batch element.
+    pub fn factor(self, n: usize, batch: usize) -> f64 {
+        match self {
+            Self::Mean => 1.0 / (n * batch) as f64,
+            Self::Sum => 1.0,
+        }
+    }
+}
+
+/// An estimator that is a rule from (parameters, z, df/dz) to the gradient of the parameters, so
+/// that its samples can stand on the tape of an existing model.
+pub trait Pathwise: Estimator {
+    /// Samples `[n, batch, d, k]` on the tape of the law's parameters, for a loss of the given
+    /// reduction.
+    fn attach(&self, noise: &Noise, law: &Law, reduction: Reduction) -> Tensor<4>;
+
+    /// The reduction of the loss behind the drop-in [`draw`](PathwiseExt::draw) and
+    /// [`sample`](PathwiseExt::sample). Only rules with a step of fixed size let it be chosen.
+    fn loss_reduction(&self) -> Reduction {
+        Reduction::Mean
+    }
+}
+
+/// The outcome of every pathwise estimator: the mean cost of the samples on the tape.
+///
+/// # Errors
+///
+/// If the cost has the wrong shape or is not finite.
+pub fn pathwise_outcome(
+    estimator: &(impl Pathwise + ?Sized),
+    noise: &Noise,
+    law: &Law,
+    objective: &CountedObjective,
+) -> Result<Outcome> {
+    // The surrogate is a mean, whatever the drop-in's loss is.
+    let z = estimator.attach(noise, law, Reduction::Mean);
+    let cost = objective.evaluate(z.clone(), law)?;
+    Ok(Outcome {
+        values: cost.clone().inner(),
+        surrogate: cost.mean(),
+        samples: vec![z.inner()],
+        lessons: Vec::new(),
+    })
+}
+
+/// The drop-in: an existing model changes the line that samples, and its loss stays as it was.
+pub trait PathwiseExt: Pathwise {
+    /// One sample of each variable, of the shape of the parameters (`[batch, d]`), on their tape.
+    ///
+    /// Its gradient is, bit for bit, that of [`estimate`](super::EstimatorExt::estimate) with one
+    /// draw and the same key.
+    ///
+    /// # Errors
+    ///
+    /// If the family is not supported or a parameter is not finite.
+    fn draw<D: Distribution>(&self, key: Key, q: &D) -> Result<D::Parameters> {
+        let z = attach(self, key, q, 1)?;
+        Ok(D::Parameters::from_canonical(z.squeeze_dim(0)))
+    }
+
+    /// `n` samples `[n, batch, d]` on the tape of the parameters.
+    ///
+    /// # Errors
+    ///
+    /// As [`draw`](Self::draw).
+    fn sample<D: Distribution>(&self, key: Key, q: &D, n: usize) -> Result<D::Samples> {
+        attach(self, key, q, n).map(D::Samples::from_canonical)
+    }
+}
+
+impl<E: Pathwise + ?Sized> PathwiseExt for E {}
+
+fn attach<E: Pathwise + ?Sized, D: Distribution>(
+    estimator: &E,
+    key: Key,
+    q: &D,
+    n: usize,
+) -> Result<Tensor<4>> {
+    estimator.check(q.law(), n)?;
+    let specs = estimator.noise(q.law(), n);
+    let noise = Noise::draw(key, q.law(), &specs);
+    Ok(estimator.attach(&noise, q.law(), estimator.loss_reduction()))
+}

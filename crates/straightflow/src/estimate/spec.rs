@@ -1,0 +1,148 @@
+//! How an estimator is addressed outside of code: `id` or `id:key=value,key=value`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Near, Result};
+
+/// An estimator and its options, as text.
+///
+/// ```
+/// use straightflow::estimator::Spec;
+///
+/// # fn main() -> Result<(), straightflow::Error> {
+/// let spec: Spec = "straight-through:samples=4".parse()?;
+/// let estimator = spec.build()?;
+/// assert_eq!(estimator.samples(), 4);
+/// assert_eq!(estimator.spec(), spec);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Spec {
+    id: String,
+    /// In the order in which they are written.
+    options: Vec<(String, String)>,
+}
+
+impl Spec {
+    /// An estimator with its default options.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            options: Vec::new(),
+        }
+    }
+
+    /// The estimator's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Sets an option, or replaces its value.
+    pub fn set(&mut self, key: &str, value: &str) {
+        match self.options.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => value.clone_into(old),
+            None => self.options.push((key.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// The number of options.
+    pub(crate) fn len(&self) -> usize {
+        self.options.len()
+    }
+
+    /// The value of an option, if the specification names it.
+    pub fn option(&self, key: &str) -> Option<&str> {
+        let mut options = self.options();
+        options.find(|(known, _)| *known == key).map(|(_, v)| v)
+    }
+
+    /// The options in the order in which they are written.
+    pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        self.options.iter().map(|(k, v)| (k.as_str(), v.as_str()))
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)?;
+        for (index, (key, value)) in self.options.iter().enumerate() {
+            let separator = if index == 0 { ':' } else { ',' };
+            write!(f, "{separator}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Spec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let malformed = || Error::MalformedSpec {
+            spec: text.to_owned(),
+        };
+        let (id, options) = match text.split_once(':') {
+            Some((id, options)) => (id, Some(options)),
+            None => (text, None),
+        };
+        let mut spec = Self::new(id.trim());
+        if spec.id.is_empty() {
+            return Err(malformed());
+        }
+        for option in options.into_iter().flat_map(|options| options.split(',')) {
+            let (key, value) = option.split_once('=').ok_or_else(malformed)?;
+            let (key, value) = (key.trim(), value.trim());
+            let repeated = spec.options.iter().any(|(known, _)| known == key);
+            if key.is_empty() || value.is_empty() || repeated {
+                return Err(malformed());
+            }
+            spec.set(key, value);
+        }
+        Ok(spec)
+    }
+}
+
+impl TryFrom<String> for Spec {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Spec> for String {
+    fn from(spec: Spec) -> Self {
+        spec.to_string()
+    }
+}
+
+/// The known words that look like a given one, nearest first; all of them if none does.
+pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Near {
+    let mut scored: Vec<(f64, &str)> = known
+        .map(|candidate| {
+            let part = candidate.contains(word) || word.contains(candidate);
+            let part = f64::from(u8::from(part && !word.is_empty()));
+            (strsim::jaro_winkler(word, candidate).max(part), candidate)
+        })
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let similar: Vec<String> = scored
+        .iter()
+        .filter(|(score, _)| *score > 0.8)
+        .take(3)
+        .map(|(_, candidate)| (*candidate).to_owned())
+        .collect();
+    if similar.is_empty() {
+        return Near::All(
+            scored
+                .into_iter()
+                .map(|(_, word)| word.to_owned())
+                .collect(),
+        );
+    }
+    Near::Similar(similar)
+}

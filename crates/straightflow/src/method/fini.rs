@@ -1,0 +1,120 @@
+//! Weights that turn slopes into finite differences.
+
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+
+use super::second_order_st::weighted;
+use crate::distribution::{Family, FamilyKind, Law};
+use crate::error::Result;
+use crate::estimate::{Estimator, Noise, Pathwise, Reduction};
+use crate::ops::{Rule, custom_grad};
+
+method! {
+    /// Straight-through with weights by which `f'` at the samples integrates to finite differences.
+    ///
+    /// The derivative by the log-rate of a Poisson variable is $\lambda\,\mathrm E [f(z+1) -
+    /// f(z)]$. An implicit multistep formula writes the difference by slopes at $z + 1, z, z - 1,
+    /// ..$, and the identity $\lambda\,\mathrm E\,g(z+1) = \mathrm E\,z g(z)$ brings all slopes to
+    /// $z$.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i w(z_i) f'(z_i)$; for a Poisson variable, with falling factorials
+    ///   $z^{\underline 2} = z (z - 1)$ and $z^{\underline 3} = z (z-1) (z-2)$,
+    ///
+    ///   | order | weight |
+    ///   |---|---|
+    ///   | 2 | $\frac12 (\lambda + z)$ |
+    ///   | 3 | $\frac1{12} (5 \lambda + 8 z - z^{\underline 2} / \lambda)$ |
+    ///   | 4 | $\frac1{24} (9 \lambda + 19 z - 5 z^{\underline 2} / \lambda + z^{\underline 3} / \lambda^2)$ |
+    ///
+    ///   For the other families there is order 2, which is
+    ///   [`SecondOrderSt`](super::SecondOrderSt) without a baseline.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: none on polynomials of one coordinate whose degree is at most the order.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let cubic = "fini:order=3".parse::<Spec>()?.build()?;
+    /// let q = Poisson::from_log_rates(Tensor::zeros([4, 2], &Device::flex()))?;
+    /// let gradient = cubic.gradient(Key::new(1), &q, |z, _q| {
+    ///     z.powi_scalar(3).sum_dim(2).squeeze_dim(2)
+    /// })?;
+    /// assert_eq!(gradient.dims(), [4, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Fini {}
+
+    options FiniConfig {
+        /// The degree of the polynomials that are exact: 2, for Poisson also 3 and 4.
+        order: usize [2..=4] = 2,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+    }
+
+    facts {
+        id: "fini",
+        name: "Fini",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Poisson, FamilyKind::Binomial, FamilyKind::NegativeBinomial],
+        bias: exact on "polynomials of one coordinate, up to the order",
+        needs: [Gradient],
+        price: [1, 1],
+        reference: "Fini, 2026; the coefficients are those of Adams and Moulton",
+        layers: Tape,
+    }
+}
+
+impl Estimator for Fini {
+    fn accepts(&self, law: &Law) -> Result<()> {
+        match (self.config.order, law.family()) {
+            (2, _) | (_, Family::Poisson) => Ok(()),
+            (order, family) => Err(ENTRY.invalid(format!(
+                "`order={order}` is for Poisson variables, not for {} ones",
+                family.kind()
+            ))),
+        }
+    }
+}
+
+impl Pathwise for Fini {
+    fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
+        let rule = Arc::new(FiniRule {
+            family: law.family(),
+            order: self.config.order,
+        });
+        custom_grad(law.natural(), noise.get(0), rule)
+    }
+}
+
+#[derive(Debug)]
+struct FiniRule {
+    family: Family,
+    order: usize,
+}
+
+impl Rule for FiniRule {
+    fn backward(&self, natural: Tensor<3>, z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
+        // The falling factorials of 0 and 1 are zero; a rate that underflows must not make them NaN.
+        let rate = natural.clone().exp().unsqueeze::<4>();
+        let divisor = rate.clone().clamp_min(f64::from(f32::MIN_POSITIVE));
+        let twice = || z.clone() * (z.clone() - 1.0);
+        let each = match self.order {
+            3 => {
+                let weight = rate.clone() * 5.0 + z.clone() * 8.0 - twice() / divisor;
+                weight * dz / 12.0
+            }
+            4 => {
+                let thrice = twice() * (z.clone() - 2.0) / divisor.clone() / divisor.clone();
+                let weight =
+                    rate.clone() * 9.0 + z.clone() * 19.0 - twice() * 5.0 / divisor + thrice;
+                weight * dz / 24.0
+            }
+            _ => weighted(&Law::unchecked(self.family, natural), z, dz),
+        };
+        each.sum_dim(0).squeeze_dim(0)
+    }
+}

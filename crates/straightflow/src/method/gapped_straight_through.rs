@@ -1,0 +1,97 @@
+//! The gapped straight-through estimator.
+
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+
+use crate::distribution::{Family, FamilyKind, Law};
+use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
+use crate::ops::custom_grad;
+use crate::relaxation::{RelaxedRule, shifted};
+
+method! {
+    /// Straight-through with logits that are moved until they agree with the sample.
+    ///
+    /// It has the benefit of the Gumbel noise, that the relaxed sample points to the hard one,
+    /// without the noise.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i \frac1\tau J(x_i / \tau)^\top \nabla f(z_i)$ with the Jacobian
+    ///   $J$ of a softmax. The logits $x$ are $\varphi$ with the sampled one raised to the largest,
+    ///   $\max \varphi$, and every other lowered to $\max\varphi - g$ where it is above that; $g$
+    ///   is the gap. The moves are constants of the derivative. For a Bernoulli variable, as two
+    ///   categories with logits $(\varphi, 0)$, their difference is $\max(\varphi, g)$ if $z = 1$
+    ///   and $-\max(-\varphi, g)$ otherwise.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: on every cost that is not constant, also on linear ones.
+    ///
+    /// Given the hard sample nothing is random, so the expectation is a sum over the samples.
+    /// Towards temperature 0 the gradient vanishes for any gap that is not 0: it is of the order
+    /// $e^{-g/\tau} / \tau$.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
+    /// let q = Bernoulli::from_logits(logits.clone())?;
+    /// let z = GappedStraightThrough::default().draw(Key::new(1), &q)?;
+    /// let gradient: f32 = logits.grad(&z.sum().backward()).unwrap().into_scalar();
+    /// // sigmoid(1) sigmoid(-1), whichever side was drawn.
+    /// assert!((gradient - 0.19661193).abs() < 1e-6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct GappedStraightThrough {}
+
+    options GappedStraightThroughConfig {
+        /// By how much the sampled logit exceeds the others at least.
+        gap: f64 [0.0..=f64::MAX] = 1.0,
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(1.0),
+    }
+
+    facts {
+        id: "gapped-straight-through",
+        name: "Gapped straight-through",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        bias: exact on "constant f",
+        needs: [Gradient],
+        price: [1, 1],
+        reference: "Fan et al. 2022, arXiv 2206.07235",
+        layers: Tape,
+        step: temperature,
+    }
+}
+
+impl Estimator for GappedStraightThrough {}
+
+impl Pathwise for GappedStraightThrough {
+    fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
+        let hard = noise.get(0);
+        let (family, temperature) = (law.family(), self.config.temperature.start());
+        let rule = RelaxedRule {
+            family,
+            logits: gapped(law, hard.clone(), self.config.gap) / temperature,
+            temperature,
+        };
+        custom_grad(law.natural(), hard, Arc::new(rule))
+    }
+}
+
+/// The logits minus their largest, moved until the sampled one leads by the gap.
+fn gapped(law: &Law, hard: Tensor<4>, gap: f64) -> Tensor<4> {
+    let natural = law.natural().inner().unsqueeze::<4>();
+    match law.family() {
+        // The sampled one is at 0, the others at most at -gap.
+        Family::Categorical => (-hard + 1.0) * shifted(natural).clamp_max(-gap),
+        _ => {
+            let side = hard * 2.0 - 1.0;
+            (natural * side.clone()).clamp_min(gap) * side
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The methods: one file each, one list of all.
+//!
+//! A method is addressed by a [`Spec`] such as `straight-through:samples=4` wherever a person or a
+//! file names it, and by its type in code. [`REGISTRY`] is the list from which command line,
+//! documentation, tests, benches and reports are made.
+
+use crate::error::{Error, Result};
+use crate::estimate::{Entry, Estimator, Spec, near};
+
+// Named here, so that rustfmt and editors see the files, and once more in the list below, which has the
+// order of the documentation. A test compares the two with the folder.
+mod arm;
+mod arms;
+mod debiased_st;
+mod disarm;
+mod double_cv;
+mod enumerate;
+mod exponential_arrival;
+mod fini;
+mod finite_difference;
+mod gapped_straight_through;
+mod gumbel_rao;
+mod gumbel_softmax;
+mod muprop;
+mod pwgf;
+mod rebar;
+mod reinforce;
+mod reinmax;
+mod relax;
+mod second_order_st;
+mod straight_through;
+mod straight_through_gumbel;
+mod truncated_gumbel;
+mod vimco;
+
+/// Collects the methods and their entries.
+macro_rules! methods {
+    ($($module:ident),* $(,)?) => {
+        $(pub use $module::*;)*
+
+        /// The methods and their configurations alone.
+        pub mod all {
+            $(pub use super::$module::*;)*
+        }
+
+        /// Every method, in the order of the documentation.
+        pub static REGISTRY: &[&Entry] = &[$(&$module::ENTRY),*];
+    };
+}
+
+methods! {
+    straight_through,
+    pwgf,
+    second_order_st,
+    reinmax,
+    fini,
+    gumbel_softmax,
+    straight_through_gumbel,
+    gumbel_rao,
+    gapped_straight_through,
+    exponential_arrival,
+    truncated_gumbel,
+    debiased_st,
+    reinforce,
+    arm,
+    disarm,
+    arms,
+    muprop,
+    double_cv,
+    rebar,
+    relax,
+    vimco,
+    finite_difference,
+    enumerate,
+}
+
+/// The entry of an id.
+///
+/// # Errors
+///
+/// If there is none; the error names the ids that look like it.
+pub fn find(id: &str) -> Result<&'static Entry> {
+    let found = REGISTRY.iter().copied().find(|entry| entry.id == id);
+    found.ok_or_else(|| Error::UnknownEstimator {
+        id: id.to_owned(),
+        near: near(id, REGISTRY.iter().map(|entry| entry.id)),
+    })
+}
+
+impl Spec {
+    /// Makes the estimator.
+    ///
+    /// # Errors
+    ///
+    /// If the id or an option is unknown (the error names those that look like it), or a value is
+    /// of the wrong type or out of its range.
+    pub fn build(&self) -> Result<Box<dyn Estimator>> {
+        find(self.id())?.build_spec(self)
+    }
+}

@@ -1,0 +1,100 @@
+//! The ReinMax estimator.
+
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+
+use super::second_order_st::weighted;
+use crate::distribution::{Family, FamilyKind, Law};
+use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
+use crate::ops::{Rule, custom_grad};
+
+method! {
+    /// A second-order rule for the difference of the cost between two corners, with a temperature.
+    ///
+    /// At temperature 1, the default, it *is* [`SecondOrderSt`](super::SecondOrderSt) without
+    /// baseline.
+    ///
+    /// * **Estimates** `d/d natural E f(z)`.
+    /// * **With** $\frac1n \sum_i [2 J(\pi_i) - \frac12 J(p)]^\top \nabla f(z_i)$, where $\pi_i =
+    ///   \frac12 (\mathrm{softmax}(\varphi/\tau) + z_i)$, $p = \mathrm{softmax}(\varphi)$ and
+    ///   $J(\pi) = \mathrm{diag}\,\pi - \pi \pi^\top$. There is no factor $1/\tau$: the temperature
+    ///   only moves the point at which the Jacobian is taken. A Bernoulli variable is one of two
+    ///   categories with logits $(\varphi, 0)$. With $s = \mathrm{softmax}(\varphi/\tau)$ the same
+    ///   is $v_s(z) + \frac12 [J(s) - J(p)]^\top \nabla f(z)$, where $v_s$ is the second-order rule
+    ///   at $s$; this is how it is computed.
+    /// * **Requires** the gradient of the cost.
+    /// * **Bias**: at temperature 1 none on costs that are quadratic in one variable; at others on
+    ///   every cost that is not constant.
+    /// * **Note**: temperatures below 1 are refused, as by its authors' code.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use straightflow::prelude::*;
+    ///
+    /// # fn main() -> Result<(), straightflow::Error> {
+    /// let device = Device::flex().autodiff();
+    /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
+    /// let q = Categorical::from_logits(logits.clone())?;
+    /// let estimator = "reinmax:temperature=1.1".parse::<Spec>()?.build()?;
+    /// let estimate = estimator.estimate(Key::new(1), &q, |z, _q| {
+    ///     z.slice([0..1, 0..1, 0..2, 0..1]).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
+    /// })?;
+    /// assert_eq!(logits.grad(&estimate.surrogate.backward()).unwrap().dims(), [1, 2, 4]);
+    /// assert!("reinmax:temperature=0.9".parse::<Spec>()?.build().is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Reinmax {}
+
+    options ReinmaxConfig {
+        /// The number of draws n of one estimate.
+        samples: usize = 1,
+        /// Of one end of the trapezoid, at least 1: a number, or a schedule `2>1@1e-5`.
+        temperature: Temperature [1.0..=f64::MAX] = Temperature::Constant(1.0),
+    }
+
+    facts {
+        id: "reinmax",
+        name: "ReinMax",
+        families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
+        bias: exact on "quadratic f of independent coordinates, at temperature 1",
+        needs: [Gradient],
+        price: [1, 1],
+        reference: "Liu et al. 2023, arXiv 2304.08612",
+        layers: Tape,
+        step: temperature,
+    }
+}
+
+impl Estimator for Reinmax {}
+
+impl Pathwise for Reinmax {
+    fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
+        let rule = ReinmaxRule {
+            family: law.family(),
+            temperature: self.config.temperature.start(),
+        };
+        custom_grad(law.natural(), noise.get(0), Arc::new(rule))
+    }
+}
+
+#[derive(Debug)]
+struct ReinmaxRule {
+    family: Family,
+    temperature: f64,
+}
+
+impl Rule for ReinmaxRule {
+    fn backward(&self, natural: Tensor<3>, z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
+        let law = Law::unchecked(self.family, natural.clone());
+        let each = if self.temperature == 1.0 {
+            weighted(&law, z, dz)
+        } else {
+            let soft = law.with_natural(natural / self.temperature);
+            let correction = soft.chain(dz.clone()) - law.chain(dz.clone());
+            weighted(&soft, z, dz) + correction * 0.5
+        };
+        each.sum_dim(0).squeeze_dim(0)
+    }
+}
