@@ -56,6 +56,8 @@ pub struct Subject {
     pub target: Target,
     /// The variance of one estimate, where a subject states it beyond [`variance`](crate::reference::variance).
     pub variance: Option<fn(&Problem) -> Vec<f64>>,
+    /// The only family that is looked at, if not all.
+    family: Option<FamilyKind>,
     /// A new estimator for each use, because one may carry a state from call to call.
     make: Box<dyn Fn() -> Box<dyn Estimator> + Send + Sync>,
 }
@@ -81,7 +83,16 @@ impl Subject {
             spec: estimator.spec().to_string(),
             target,
             variance: None,
+            family: None,
             make: Box::new(make),
+        }
+    }
+
+    /// The same subject, of one family alone.
+    pub fn of_family(self, kind: FamilyKind) -> Self {
+        Self {
+            family: Some(kind),
+            ..self
         }
     }
 
@@ -135,7 +146,8 @@ impl Subject {
         let entry = estimator.entry();
         let is_default = estimator.config() == Value::Object(entry.defaults());
         let mut families = Vec::new();
-        for kind in entry.families {
+        let asked = |kind: &&FamilyKind| self.family.is_none_or(|family| family == **kind);
+        for kind in entry.families.iter().filter(asked) {
             let law = problem::problems(*kind)[0].law(1);
             match estimator.check(&law, estimator.samples()) {
                 Ok(()) => families.push(*kind),

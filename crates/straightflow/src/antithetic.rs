@@ -32,13 +32,14 @@ fn likely_one(law: &Law, shape: [usize; 4]) -> Tensor<4, Bool> {
 /// over draws, and over the batch as every surrogate.
 pub(crate) fn along(law: &Law, gradient: Tensor<4>) -> Tensor<1> {
     let [n, batch, ..] = gradient.dims();
-    // Divided before it meets the tape, where a division by a number is rounded to single precision.
+    // Divided before it meets the tape, where a division by a number is rounded to single
+    // precision.
     let mean = gradient.sum_dim(0).squeeze_dim::<3>(0) / (n * batch) as f64;
     (law.natural() * mean).sum()
 }
 
-/// The bits `b1 = 1[u > sigmoid(-logit)]` and `b2 = 1[u < sigmoid(logit)]` of uniform numbers `u` and
-/// `1 - u`, each a sample of the law.
+/// The bits `b1 = 1[u > sigmoid(-logit)]` and `b2 = 1[u < sigmoid(logit)]` of uniform numbers `u`
+/// and `1 - u`, each a sample of the law.
 pub(crate) struct Pair {
     pub first: Tensor<4>,
     pub second: Tensor<4>,
@@ -59,8 +60,8 @@ impl Pair {
 }
 
 /// The outcome of `n` antithetic pairs, evaluated in one call of the cost: the gradient of a pair
-/// is `f(b1) - f(b2)` times a weight for each coordinate. The first `trained` draws, of all `b1` and then
-/// all `b2`, are those that the cost's own parameters are trained on.
+/// is `f(b1) - f(b2)` times a weight for each coordinate. The first `trained` draws, of all `b1`
+/// and then all `b2`, are those that the cost's own parameters are trained on.
 pub(crate) fn pair_outcome(
     noise: &Noise,
     law: &Law,

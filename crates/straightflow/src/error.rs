@@ -36,7 +36,8 @@ pub enum Error {
 
     /// A dispersion that is not a positive number.
     #[error(
-        "the dispersion of a negative binomial distribution must be positive and finite, got {dispersion}"
+        "the dispersion of a negative binomial distribution must be positive and finite, got \
+         {dispersion}"
     )]
     Dispersion {
         /// The dispersion as it was given.
@@ -45,7 +46,8 @@ pub enum Error {
 
     /// A parameter value that no distribution has.
     #[error(
-        "the {parameter} of a {family} distribution at index {index:?} is {value}: it must be {allowed}"
+        "the {parameter} of a {family} distribution at index {index:?} is {value}: it must be \
+         {allowed}"
     )]
     Parameter {
         /// The family of the distribution.
@@ -62,7 +64,8 @@ pub enum Error {
 
     /// A quantity that has no closed form for a family.
     #[error(
-        "the {quantity} of a {family} distribution has no closed form; `exact` computes it by enumeration"
+        "the {quantity} of a {family} distribution has no closed form; `exact` computes it by \
+         enumeration"
     )]
     NoClosedForm {
         /// The quantity.
@@ -140,7 +143,8 @@ pub enum Error {
 
     /// A law for which an estimator would take too many random numbers.
     #[error(
-        "`{estimator}` would take {needed:.3e} random numbers for each variable, more than the limit of {limit}"
+        "`{estimator}` would take {needed:.3e} random numbers for each variable, more than the \
+         limit of {limit}"
     )]
     TooMuchNoise {
         /// The estimator's id.
@@ -182,7 +186,8 @@ pub enum Error {
 
     /// A cost of the wrong shape.
     #[error(
-        "the cost must have shape {expected:?} (one number for each draw and batch element), got {got:?}"
+        "the cost must have shape {expected:?} (one number for each draw and batch element), got \
+         {got:?}"
     )]
     CostShape {
         /// `[n, batch]`.
@@ -204,13 +209,15 @@ pub enum Error {
 
     /// A cost that does not depend on the samples, where its gradient is needed.
     #[error(
-        "the cost has no gradient with respect to the samples: compute it from `z` with tensor operations"
+        "the cost has no gradient with respect to the samples: compute it from `z` with tensor \
+         operations"
     )]
     NoGradient,
 
     /// An estimator with state of its own that was not given any.
     #[error(
-        "`{estimator}` has state of its own, for each layer: make it with `init_state`, for several layers with `State::stacked`, and attach it with `bind`"
+        "`{estimator}` has state of its own, for each layer: make it with `init_state`, for \
+         several layers with `State::stacked`, and attach it with `bind`"
     )]
     MissingState {
         /// The estimator's id.
@@ -253,7 +260,8 @@ pub enum Error {
 
     /// Samples of another size than a control network was made for.
     #[error(
-        "the control network takes {expected} numbers (features, layers below and sample), got {got}: make its state with the shape of the law"
+        "the control network takes {expected} numbers (features, layers below and sample), got \
+         {got}: make its state with the shape of the law"
     )]
     ControlWidth {
         /// The numbers that the network takes.
@@ -277,7 +285,8 @@ pub enum Error {
 
     /// A layer whose law has another number of rows than there are samples below it.
     #[error(
-        "layer {layer} has parameters for {got} rows, expected {expected}: one for each draw and batch element, draw by draw"
+        "layer {layer} has parameters for {got} rows, expected {expected}: one for each draw and \
+         batch element, draw by draw"
     )]
     LayerRows {
         /// The layer, from 0.

@@ -66,9 +66,9 @@ mod relaxed_control;
 
 /// Gradient estimators: every method, and what methods have in common.
 ///
-/// A method is addressed by a [`Spec`](estimator::Spec) such as `straight-through:samples=4` wherever
-/// a person or a file names it, and by its type in code. [`REGISTRY`](estimator::REGISTRY) is the list
-/// of all.
+/// A method is addressed by a [`Spec`](estimator::Spec) such as `straight-through:samples=4`
+/// wherever a person or a file names it, and by its type in code. [`REGISTRY`](estimator::REGISTRY)
+/// is the list of all.
 pub mod estimator {
     pub use crate::estimate::*;
     pub use crate::method::*;

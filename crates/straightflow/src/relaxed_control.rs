@@ -1,5 +1,5 @@
-//! What REBAR and RELAX share: relaxed samples, their law given the hard ones, and the surrogate of a
-//! control variate with its variance.
+//! What REBAR and RELAX share: relaxed samples, their law given the hard ones, and the surrogate of
+//! a control variate with its variance.
 //!
 //! With $z = \varphi + \text{noise}$ and the hard sample $b = b(z)$, let $\tilde z$ have the law of
 //! $z$ given $b$. For any $c$,
@@ -51,12 +51,13 @@ impl Relaxed {
     /// From uniform numbers `[n, batch, d, k]`.
     ///
     /// * Bernoulli: $z = \varphi + \log\frac{u}{1-u}$ is positive where $u > 1 - p$. Given $b$, the
-    ///   uniform number is $\tilde u = 1 - p + p v$ or $(1 - p) v$, and $d\tilde z / d\varphi$ is $1 -
-    ///   (1-p)/\tilde u$ or $1 - p/(1-\tilde u)$.
-    /// * Categorical: $z_i = \varphi_i + G_i$. Given that $b$ is the largest, $\tilde z_b$ is a Gumbel
-    ///   variable around $\log \sum_j e^{\varphi_j}$, and $e^{-\tilde z_i} = E_i e^{-\varphi_i} +
-    ///   e^{-\tilde z_b}$ with exponential $E_i$; so $\partial \tilde z_i / \partial \varphi_j = (1 -
-    ///   \rho_i) \delta_{ij} + \rho_i p_j$ with $\rho_i = e^{\tilde z_i - \tilde z_b}$.
+    ///   uniform number is $\tilde u = 1 - p + p v$ or $(1 - p) v$, and $d\tilde z / d\varphi$ is
+    ///   $1 - (1-p)/\tilde u$ or $1 - p/(1-\tilde u)$.
+    /// * Categorical: $z_i = \varphi_i + G_i$. Given that $b$ is the largest, $\tilde z_b$ is a
+    ///   Gumbel variable around $\log \sum_j e^{\varphi_j}$, and $e^{-\tilde z_i} = E_i
+    ///   e^{-\varphi_i} + e^{-\tilde z_b}$ with exponential $E_i$; so $\partial \tilde z_i /
+    ///   \partial \varphi_j = (1 - \rho_i) \delta_{ij} + \rho_i p_j$ with $\rho_i = e^{\tilde z_i -
+    ///   \tilde z_b}$.
     pub fn new(law: &Law, u: Tensor<4>) -> Self {
         let family = law.family();
         let natural = law.natural().inner().unsqueeze::<4>();
@@ -95,7 +96,8 @@ impl Relaxed {
         }
     }
 
-    /// $(1 - \partial\tilde z/\partial\varphi)\, a$, the transpose of [`difference`](Self::difference).
+    /// $(1 - \partial\tilde z/\partial\varphi)\, a$, the transpose of
+    /// [`difference`](Self::difference).
     fn direction(&self, a: Tensor<4>) -> Tensor<4> {
         let a = match self.family {
             Family::Categorical => {
@@ -137,9 +139,9 @@ pub(crate) struct Controlled {
     pub gradient: Tensor<4>,
 }
 
-/// The estimate for the costs `[n, batch]` of the hard samples. A baseline `[batch]` is part of what
-/// is learned. Nothing of the model is on the tape of the variance, and nothing that is learned on
-/// that of the model.
+/// The estimate for the costs `[n, batch]` of the hard samples. A baseline `[batch]` is part of
+/// what is learned. Nothing of the model is on the tape of the variance, and nothing that is
+/// learned on that of the model.
 pub(crate) fn controlled(
     law: &Law,
     relaxed: &Relaxed,
@@ -200,13 +202,14 @@ impl RelaxedCost {
         }
     }
 
-    /// A scalar with the gradient of the variance by the temperature, up to the square of the reach:
-    /// two evaluations and two backward passes for each draw.
+    /// A scalar with the gradient of the variance by the temperature, up to the square of the
+    /// reach: two evaluations and two backward passes for each draw.
     ///
-    /// With $a = 2 g / \text{count}$ held constant, $\text{mean}(g^2)$ and $a \cdot g$ have the same
-    /// gradient by $\tau$. In the latter $\nabla f(s)$ occurs only along a direction $w$, and
-    /// $w \cdot \nabla f(s) = (f(s + \epsilon w) - f(s - \epsilon w)) / 2 \epsilon + O(\epsilon^2)$, whose
-    /// gradient needs first derivatives of $f$ only. The points may leave the unit cube by the reach.
+    /// With $a = 2 g / \text{count}$ held constant, $\text{mean}(g^2)$ and $a \cdot g$ have the
+    /// same gradient by $\tau$. In the latter $\nabla f(s)$ occurs only along a direction $w$, and
+    /// $w \cdot \nabla f(s) = (f(s + \epsilon w) - f(s - \epsilon w)) / 2 \epsilon +
+    /// O(\epsilon^2)$, whose gradient needs first derivatives of $f$ only. The points may leave the
+    /// unit cube by the reach.
     pub fn tuning(
         &self,
         law: &Law,
@@ -241,8 +244,8 @@ impl RelaxedCost {
     }
 }
 
-/// The temperature within its range. The derivative goes on outside of it, so that a learned one finds
-/// its way back.
+/// The temperature within its range. The derivative goes on outside of it, so that a learned one
+/// finds its way back.
 fn temperature(log_temperature: Tensor<1>) -> Tensor<1> {
     let (lowest, highest) = LOG_TEMPERATURES;
     let value = log_temperature.clone().inner();
@@ -315,9 +318,9 @@ impl RelaxedPass {
         Rows { layer, draws }
     }
 
-    /// The sum over the layers of what `rule` makes of each: of its number, of the hard samples below
-    /// it, of the costs in the shape of its law, and of the cost as a function of its relaxed sample,
-    /// with those below hard and those above relaxed, at the temperatures of their layers.
+    /// The sum over the layers of what `rule` makes of each: of its number, of the hard samples
+    /// below it, of the costs in the shape of its law, and of the cost as a function of its relaxed
+    /// sample, with those below hard and those above relaxed, at the temperatures of their layers.
     ///
     /// The layers above use the noise of the hard pass, which does not depend on that of the layer:
     /// that keeps the estimate unbiased, and `f(s)` close to `f(b)`.

@@ -20,6 +20,8 @@ use crate::subject::{Failure, Subject};
 pub struct Check {
     /// The name in failures, tests and documentation.
     pub name: &'static str,
+    /// Whether it is one test for each family, or one for all.
+    pub per_family: bool,
     /// The function.
     pub run: fn(&Subject) -> Result<(), Failure>,
 }
@@ -35,96 +37,65 @@ impl std::fmt::Debug for Check {
 pub const CHECKS: &[Check] = &[
     Check {
         name: "spec",
+        per_family: false,
         run: spec::spec,
     },
     Check {
         name: "errors",
+        per_family: false,
         run: errors::errors,
     },
     Check {
         name: "cost",
+        per_family: true,
         run: cost::cost,
     },
     Check {
         name: "batch",
+        per_family: true,
         run: batch::batch,
     },
     Check {
         name: "drop-in",
+        per_family: true,
         run: drop_in::drop_in,
     },
     Check {
         name: "expectation",
+        per_family: true,
         run: expectation::expectation,
     },
     Check {
         name: "statistical",
+        per_family: true,
         run: statistical::statistical,
     },
     Check {
         name: "variance",
+        per_family: true,
         run: variance::variance,
     },
     Check {
         name: "state",
+        per_family: true,
         run: state::state,
     },
     Check {
         name: "chain",
+        per_family: true,
         run: chain::chain,
     },
     Check {
         name: "extremes",
+        per_family: true,
         run: extremes::extremes,
     },
     Check {
         name: "determinism",
+        per_family: true,
         run: determinism::determinism,
     },
 ];
-
-/// The check of a name.
-///
-/// # Panics
-///
-/// If there is none.
-pub fn find(name: &str) -> Check {
-    let check = CHECKS.iter().find(|check| check.name == name);
-    *check.expect("a check of that name")
-}
-
-/// Runs a check over subjects on all cores and collects what it rejects, in the order of the
-/// subjects.
-///
-/// Plain threads, not a pool: an estimator waits for its own parallel loops while it holds the lock
-/// of a tape, and must not be handed another subject meanwhile.
-pub fn run_all(check: Check, subjects: &[Subject]) -> Vec<Failure> {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut failures = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(subject) = subjects.get(index) else {
-                return failures;
-            };
-            if let Err(failure) = (check.run)(subject) {
-                failures.push((index, failure));
-            }
-        }
-    };
-    let mut failures: Vec<(usize, Failure)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| match handle.join() {
-            Ok(failures) => failures,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        handles.into_iter().flat_map(join).collect()
-    });
-    failures.sort_by_key(|(index, _)| *index);
-    failures.into_iter().map(|(_, failure)| failure).collect()
-}
 
 /// The first check of the list that rejects a subject, with its failure.
 pub fn first_rejection(subject: &Subject) -> Option<Failure> {

@@ -1,8 +1,6 @@
-//! Every estimator of the registry against every check, every mutant against the suite, and what
-//! the documentation says about both.
+//! Every mutant against the suite, the pinned values, and what the documentation says about them.
 
 mod docs;
 mod mutants;
 mod pins;
-mod registry;
 mod training;

@@ -27,17 +27,17 @@
 /// }
 /// ```
 ///
-/// After `families` there may be `objective: Bound`, if it is not an expectation that is estimated. After
-/// `layers` there may be, in this order:
+/// After `families` there may be `objective: Bound`, if it is not an expectation that is estimated.
+/// After `layers` there may be, in this order:
 ///
 /// * `noise: Uniform`: a draw takes uniform numbers, not hard samples;
 /// * `relaxed: true`: the cost sees relaxed samples;
-/// * `learns: own`: some configuration has state, and the method has a function `bound(&self, &State,
-///   Option<Tensor<2>>) -> Result<Self>` that attaches it;
+/// * `learns: own`: some configuration has state, and the method has a function `bound(&self,
+///   &State, Option<Tensor<2>>) -> Result<Self>` that attaches it;
 /// * `least: 2`: the least number of draws;
 /// * `draws: 1`: the number of draws of a method without the option `samples`;
-/// * `step: temperature`: the option follows a schedule, or `step: field` for a method with the field
-///   `step`;
+/// * `step: temperature`: the option follows a schedule, or `step: field` for a method with the
+///   field `step`;
 /// * `presets: &[..]`: named choices of options;
 /// * `check: |config| ..`: what ranges cannot say about the options.
 ///

@@ -1,5 +1,5 @@
-//! The one path from a cost to its gradients: objective, noise, what a method declares and computes,
-//! layers, state.
+//! The one path from a cost to its gradients: objective, noise, what a method declares and
+//! computes, layers, state.
 
 #[macro_use]
 mod declare;

@@ -74,8 +74,8 @@ impl Network {
     }
 }
 
-/// A control variate `c(z) = v . tanh(W [x, y, z] + b) + a` of relaxed samples `z`, the conditioning
-/// input `x` and the samples `y` of the layers below.
+/// A control variate `c(z) = v . tanh(W [x, y, z] + b) + a` of relaxed samples `z`, the
+/// conditioning input `x` and the samples `y` of the layers below.
 ///
 /// Its gradient by `z` is a forward expression on the tape of the weights, because burn has no
 /// second derivatives.
@@ -108,8 +108,8 @@ impl ControlNetwork {
         }
     }
 
-    /// `c(z)` `[n, batch]` and `dc/dz` `[n, batch, d, k]` for constant `z` `[n, batch, d, k]`, on the
-    /// network's tape. The conditioning input is `[batch, features]`, the samples below are
+    /// `c(z)` `[n, batch]` and `dc/dz` `[n, batch, d, k]` for constant `z` `[n, batch, d, k]`, on
+    /// the network's tape. The conditioning input is `[batch, features]`, the samples below are
     /// `[n, batch, ..]`.
     ///
     /// # Errors

@@ -36,9 +36,9 @@ impl fmt::Display for ObjectiveKind {
 
 /// A cost of random variables, and the distributions that they are drawn from.
 ///
-/// Variables may be stacked in layers $z_0, z_1, \dots$ with laws $q(z_l | z_0, \dots, z_{l-1})$: an
-/// encoder with several stochastic layers, say. A single variable is the case of one layer, and a
-/// closure `|z, q| ..` does for that; see
+/// Variables may be stacked in layers $z_0, z_1, \dots$ with laws $q(z_l | z_0, \dots, z_{l-1})$:
+/// an encoder with several stochastic layers, say. A single variable is the case of one layer, and
+/// a closure `|z, q| ..` does for that; see
 /// [`EstimatorExt::estimate`](crate::estimator::EstimatorExt::estimate) and [`Single`].
 ///
 /// All layers are of one type `D`. Layers of different families are [`Law`]s, the canonical form,
@@ -65,7 +65,10 @@ impl fmt::Display for ObjectiveKind {
 ///         match below {
 ///             [] => Bernoulli::from_logits(self.logits.clone()),
 ///             // [n, batch, 3] -> [n batch, 2]
-///             [z, ..] => Bernoulli::from_logits(z.clone().flatten(0, 1).matmul(self.weights.clone())),
+///             [z, ..] => {
+///                 let rows: Tensor<2> = z.clone().flatten(0, 1);
+///                 Bernoulli::from_logits(rows.matmul(self.weights.clone()))
+///             }
 ///         }
 ///     }
 ///
@@ -94,11 +97,11 @@ pub trait Objective<D: Distribution> {
 
     /// The distribution of layer `below.len()` given samples `[n, batch, ..]` of all layers below.
     ///
-    /// The lowest layer has parameters `[batch, ..]`, every other one `[n batch, ..]`, draw by draw:
-    /// `z.flatten(0, 1)` gives its rows. Samples may be relaxed ones and on a tape. With several
-    /// layers the result is to be computed anew from the model's parameters in each call: a tensor of
-    /// the tape that the objective keeps would be consumed by the first backward pass. For `rebar` and
-    /// `relax:control=sum` it has to be continuous in the samples.
+    /// The lowest layer has parameters `[batch, ..]`, every other one `[n batch, ..]`, draw by
+    /// draw: `z.flatten(0, 1)` gives its rows. Samples may be relaxed ones and on a tape. With
+    /// several layers the result is to be computed anew from the model's parameters in each call: a
+    /// tensor of the tape that the objective keeps would be consumed by the first backward pass.
+    /// For `rebar` and `relax:control=sum` it has to be continuous in the samples.
     ///
     /// # Errors
     ///

@@ -19,7 +19,8 @@ use crate::ops::gradient_only;
 /// What an estimator computes. [`method!`](crate::method) declares the rest, and users call the
 /// methods of [`EstimatorExt`].
 pub trait Estimator: Described {
-    /// The noise of an estimate with `n` draws. The first tensor is `n` long in its first dimension.
+    /// The noise of an estimate with `n` draws. The first tensor is `n` long in its first
+    /// dimension.
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         vec![match self.entry().noise {
             NoiseLaw::Samples => NoiseSpec::samples(law, n),
@@ -69,20 +70,20 @@ pub trait Estimator: Described {
     }
 
     /// Whether what the surrogate differentiates is the cost at hard samples only. Then the direct
-    /// dependence of a cost on the parameters through `log q(z)` has an expected gradient of zero and
-    /// may be dropped; at relaxed samples, and in a bound, it has not.
+    /// dependence of a cost on the parameters through `log q(z)` has an expected gradient of zero
+    /// and may be dropped; at relaxed samples, and in a bound, it has not.
     fn hard_samples(&self) -> bool {
         self.entry().hard
     }
 
-    /// New state for one layer, with weights from the key; `None` if the estimator has none. This is
-    /// what an estimator with state implements; users call [`init_state`](Self::init_state).
+    /// New state for one layer, with weights from the key; `None` if the estimator has none. This
+    /// is what an estimator with state implements; users call [`init_state`](Self::init_state).
     fn init_layer(&self, _key: Key, _shape: StateShape, _device: &Device) -> Option<LayerState> {
         None
     }
 
-    /// New state for a single variable, with weights from the key; `None` if the estimator has none.
-    /// For several layers there is [`State::stacked`].
+    /// New state for a single variable, with weights from the key; `None` if the estimator has
+    /// none. For several layers there is [`State::stacked`].
     ///
     /// The state belongs to the user: it is optimised beside the model, by an optimiser of its
     /// own, saved with the model's record, and given to each estimate by [`bind`](Described::bind).
@@ -151,8 +152,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of costs `[n, batch]` at samples of a single layer, both on their tapes, and of a
-    /// scalar whose gradient is added to that of the mean cost. The scalar's own value does not
+    /// The outcome of costs `[n, batch]` at samples of a single layer, both on their tapes, and of
+    /// a scalar whose gradient is added to that of the mean cost. The scalar's own value does not
     /// matter.
     pub fn new(cost: Tensor<2>, gradient: Tensor<1>, samples: Tensor<4>) -> Self {
         Self {
@@ -191,10 +192,10 @@ pub trait EstimatorExt: Estimator {
     /// The noise comes from a [`Key`], which is the usual case, or is passed in: the tensors that
     /// [`Estimator::noise`] declares, whose number of draws is that of the estimate.
     ///
-    /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) and `q` to
-    /// `[n, batch]`. It must not capture `q` itself: see [`Objective::cost`]. The surrogate is the
-    /// mean over draws *and batch*, so its gradient is that of one batch element divided by the size
-    /// of the batch; [`gradient`](Self::gradient) gives that of each element.
+    /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) and `q` to `[n,
+    /// batch]`. It must not capture `q` itself: see [`Objective::cost`]. The surrogate is the mean
+    /// over draws *and batch*, so its gradient is that of one batch element divided by the size of
+    /// the batch; [`gradient`](Self::gradient) gives that of each element.
     ///
     /// # Errors
     ///
@@ -226,10 +227,9 @@ pub trait EstimatorExt: Estimator {
         self.estimate_objective(noise, &Single::new(q, cost))
     }
 
-    /// As [`estimate`](Self::estimate), for the multi-sample bound
-    /// `-E log (1/n) sum_i exp(-f(z_i))`: see
-    /// [`ObjectiveKind::Bound`](crate::objective::ObjectiveKind::Bound). The value of the surrogate is
-    /// the mean bound.
+    /// As [`estimate`](Self::estimate), for the multi-sample bound `-E log (1/n) sum_i
+    /// exp(-f(z_i))`: see [`ObjectiveKind::Bound`](crate::objective::ObjectiveKind::Bound). The
+    /// value of the surrogate is the mean bound.
     ///
     /// # Errors
     ///

@@ -156,8 +156,8 @@ pub struct LayerState {
     pub scale: Option<RunningMeans>,
 }
 
-/// What an estimate teaches a [`LayerState`] that is not trained by gradients. It is complete once the
-/// surrogate was differentiated.
+/// What an estimate teaches a [`LayerState`] that is not trained by gradients. It is complete once
+/// the surrogate was differentiated.
 #[derive(Clone, Debug)]
 pub struct Lesson(Arc<dyn Teach>);
 
@@ -196,8 +196,8 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Attaches the states of a method that `learns`, with all parts that it uses; `lacks` names the
-    /// first one that a state does not have.
+    /// Attaches the states of a method that `learns`, with all parts that it uses; `lacks` names
+    /// the first one that a state does not have.
     pub fn attach(
         &mut self,
         entry: &Entry,

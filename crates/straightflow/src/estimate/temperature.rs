@@ -12,8 +12,8 @@ use super::facts::OptionValue;
 ///
 /// Estimators are values that do not change, so a schedule is a recipe for the estimator of each
 /// step: one that was built with a schedule works at its start, and
-/// [`Described::at_step`](super::Described::at_step) makes that of a later step, which costs next to
-/// nothing.
+/// [`Described::at_step`](super::Described::at_step) makes that of a later step, which costs next
+/// to nothing.
 ///
 /// ```
 /// use straightflow::prelude::*;

@@ -108,9 +108,10 @@ method! {
     ///   systematic sampling, with probabilities of at most 1; as many as there are moves give
     ///   [`FiniteDifference`](super::FiniteDifference), and `base=none` with one gives bitflip-1.
     /// * **Requires** the value of the cost, and its gradient for a base. What is learned is
-    ///   [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and call [`State::update`](crate::estimator::State::update) after the backward pass; no
-    ///   optimiser is involved. The preset `stateless` learns nothing.
+    ///   [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state),
+    ///   attach it with [`bind`](crate::estimator::Described::bind), and call
+    ///   [`State::update`](crate::estimator::State::update) after the backward pass; no optimiser
+    ///   is involved. The preset `stateless` learns nothing.
     /// * **Bias**: none, whatever the state is and whatever the cost's gradient is. Every draw is
     ///   used before it is learned from.
     /// * **Price**: the moved draws are evaluated without gradients, in one call.
@@ -164,8 +165,8 @@ method! {
         bias: none,
         needs: [Value, Gradient],
         price: "n (1 + flips) f, n df",
-        reference: "this library, docs/debiased-straight-through.md; without a base it is bitflip-1, \
-                    arXiv 2208.06124",
+        reference: "this library, docs/debiased-straight-through.md; without a base it is \
+                    bitflip-1, arXiv 2208.06124",
         layers: Own,
         learns: attached,
         presets: &[

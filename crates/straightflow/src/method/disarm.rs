@@ -48,8 +48,8 @@ method! {
         bias: none,
         needs: [Value],
         price: [2, 0],
-        reference: "Dong, Mnih, Tucker 2020, arXiv 2006.10680; as U2G: Yin, Ho, Yan, Qian, Zhou 2020, \
-                    arXiv 2006.06448",
+        reference: "Dong, Mnih, Tucker 2020, arXiv 2006.10680; as U2G: Yin, Ho, Yan, Qian, Zhou \
+                    2020, arXiv 2006.06448",
         layers: Layerwise,
         noise: Uniform,
     }

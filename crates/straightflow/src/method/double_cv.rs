@@ -20,10 +20,11 @@ method! {
     ///   \alpha\, p (1-p) \nabla f(z_k)$, where $\tilde f_k = f(z_k) + \alpha \frac{1}{n-1} \sum_{j
     ///   \ne k} \nabla f(z_j) \cdot (z_k - p)$.
     /// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The
-    ///   number $\alpha$ is [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state), attach
-    ///   it with [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which contains
-    ///   the mean square of the gradient with everything else stopped. It starts at `alpha`;
-    ///   `tune=off` leaves it there.
+    ///   number $\alpha$ is [`State`](crate::estimator::State): make it with
+    ///   [`init_state`](Estimator::init_state), attach it with
+    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
+    ///   contains the mean square of the gradient with everything else stopped. It starts at
+    ///   `alpha`; `tune=off` leaves it there.
     /// * **Bias**: none, whatever $\alpha$ is. With $\alpha = 0$ it is REINFORCE with `loo`; with
     ///   $\alpha = -1$ the variance on a linear cost is zero, and on a cost that is flat between
     ///   its hard values but steep at them it is large.

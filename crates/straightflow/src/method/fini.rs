@@ -59,7 +59,12 @@ method! {
     facts {
         id: "fini",
         name: "Fini",
-        families: &[FamilyKind::Bernoulli, FamilyKind::Poisson, FamilyKind::Binomial, FamilyKind::NegativeBinomial],
+        families: &[
+            FamilyKind::Bernoulli,
+            FamilyKind::Poisson,
+            FamilyKind::Binomial,
+            FamilyKind::NegativeBinomial,
+        ],
         bias: exact on "polynomials of one coordinate, up to the order",
         needs: [Gradient],
         price: [1, 1],
@@ -98,7 +103,8 @@ struct FiniRule {
 
 impl Rule for FiniRule {
     fn backward(&self, natural: Tensor<3>, z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        // The falling factorials of 0 and 1 are zero; a rate that underflows must not make them NaN.
+        // The falling factorials of 0 and 1 are zero; a rate that underflows must not make them
+        // NaN.
         let rate = natural.clone().exp().unsqueeze::<4>();
         let divisor = rate.clone().clamp_min(f64::from(f32::MIN_POSITIVE));
         let twice = || z.clone() * (z.clone() - 1.0);

@@ -128,15 +128,16 @@ impl Estimator for FiniteDifference {
                 fixed.chain(slope.unsqueeze_dim(2))
             }
         };
-        // burn divides by a number in single precision when it differentiates; it multiplies in full.
+        // burn divides by a number in single precision when it differentiates; it multiplies in
+        // full.
         let carrier = (law.natural() * gradient).sum() * (1.0 / batch as f64);
         Ok(Outcome::new(cost, carrier, z))
     }
 }
 
 impl FiniteDifference {
-    /// What the coordinates are replaced by, each `[n, batch, d, k]`: one coordinate at a time takes
-    /// its value from here.
+    /// What the coordinates are replaced by, each `[n, batch, d, k]`: one coordinate at a time
+    /// takes its value from here.
     fn moves(&self, noise: &Noise, law: &Law) -> Vec<Tensor<4>> {
         let z = noise.get(0);
         match law.family() {

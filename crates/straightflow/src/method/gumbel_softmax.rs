@@ -39,7 +39,8 @@ method! {
     /// # fn main() -> Result<(), straightflow::Error> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
-    /// let y = GumbelSoftmax::default().draw(Key::new(1), &Categorical::from_logits(logits.clone())?)?;
+    /// let q = Categorical::from_logits(logits.clone())?;
+    /// let y = GumbelSoftmax::default().draw(Key::new(1), &q)?;
     /// let grads = y.square().sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 2, 4]);
     /// # Ok(())
@@ -61,7 +62,8 @@ method! {
         bias: exact on "constant f",
         needs: [Gradient],
         price: [1, 1],
-        reference: "Jang, Gu, Poole 2017, arXiv 1611.01144; Maddison, Mnih, Teh 2017, arXiv 1611.00712",
+        reference: "Jang, Gu, Poole 2017, arXiv 1611.01144; Maddison, Mnih, Teh 2017, arXiv \
+                    1611.00712",
         layers: Tape,
         noise: Uniform,
         relaxed: true,

@@ -7,8 +7,8 @@
 use crate::error::{Error, Result};
 use crate::estimate::{Entry, Estimator, Spec, near};
 
-// Named here, so that rustfmt and editors see the files, and once more in the list below, which has the
-// order of the documentation. A test compares the two with the folder.
+// Named here, so that rustfmt and editors see the files, and once more in the list below, which has
+// the order of the documentation. A test compares the two with the folder.
 mod arm;
 mod arms;
 mod debiased_st;

@@ -38,8 +38,9 @@ method! {
     ///   through the layers above; $\partial m / \partial \varphi$ is that of the layer's law given
     ///   the samples below.
     /// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned`
-    ///   and `baseline=learned` have [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state),
-    ///   attach it with [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
+    ///   and `baseline=learned` have [`State`](crate::estimator::State): make it with
+    ///   [`init_state`](Estimator::init_state), attach it with
+    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
     ///   contains the mean square of the factor of the score with everything else stopped.
     /// * **Bias**: none, whatever the state is. With unit coefficients and without a baseline the
     ///   variance on a linear cost of one layer is zero.
@@ -123,7 +124,8 @@ impl Muprop {
     }
 
     /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
-    /// `values` `[n, batch]` are the costs of samples of which `z` `[n, batch, d, k]` are the layer's.
+    /// `values` `[n, batch]` are the costs of samples of which `z` `[n, batch, d, k]` are the
+    /// layer's.
     pub(super) fn layer(
         &self,
         layer: usize,

@@ -183,7 +183,8 @@ impl PwgfConfig {
                 PwgfProjection::Mmd,
             ) if self.kernel.has_kink() => refuse(
                 "a kernel with a kink sees a sample leave its integer in either direction alike, \
-                     so its finite steps do not tend to a gradient: use `step=limit`, or `gain=raw`",
+                     so its finite steps do not tend to a gradient: use `step=limit`, or \
+                     `gain=raw`",
             ),
             (_, PwgfGain::Projection, _, PwgfProjection::Wasserstein) => {
                 refuse("the Wasserstein projection stalls, it has no `gain=projection`")

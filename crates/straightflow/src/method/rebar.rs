@@ -40,11 +40,12 @@ method! {
     ///   Jacobian $J = \partial s / \partial z$, $\tilde z$ is a variable with the law of $z$ given
     ///   $b$, tied to $z$ in value, and $\beta$ is the baseline.
     /// * **Requires** values and gradients of the cost, also between the hard samples. What is
-    ///   tuned is [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which contains the mean
-    ///   of $g^2$ over all coordinates with everything else stopped. $\eta$ and $\beta$ have exact
-    ///   gradients. That of $\log \tau$ takes a directional difference that evaluates the cost up
-    ///   to 0.01 outside of the cube; `every` makes it rarer, by the step of
+    ///   tuned is [`State`](crate::estimator::State): make it with
+    ///   [`init_state`](Estimator::init_state), attach it with
+    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
+    ///   contains the mean of $g^2$ over all coordinates with everything else stopped. $\eta$ and
+    ///   $\beta$ have exact gradients. That of $\log \tau$ takes a directional difference that
+    ///   evaluates the cost up to 0.01 outside of the cube; `every` makes it rarer, by the step of
     ///   [`at_step`](crate::estimator::Described::at_step).
     /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
     ///   and in a chain the parameters of each layer too. A cost with jumps there (a step, a

@@ -46,11 +46,12 @@ method! {
     ///   it is $\frac12 (f(z_1) - f(z_2)) (\nabla \log q(z_1) - \nabla \log q(z_2))$. The default
     ///   is `none`
     ///   only because the default is one draw, as for every estimator, and one draw has no others.
-    /// * **Requires** the values of the cost. `moving-average` and `learned` have [`State`](crate::estimator::State): make
-    ///   it with [`init_state`](Estimator::init_state), attach it with [`bind`](crate::estimator::Described::bind),
-    ///   and call [`State::update`](crate::estimator::State::update) after each step. The surrogate contains the network's squared
-    ///   error with everything else stopped, so that it changes neither the value nor the model's
-    ///   gradient.
+    /// * **Requires** the values of the cost. `moving-average` and `learned` have
+    ///   [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state),
+    ///   attach it with [`bind`](crate::estimator::Described::bind), and call
+    ///   [`State::update`](crate::estimator::State::update) after each step. The surrogate contains
+    ///   the network's squared error with everything else stopped, so that it changes neither the
+    ///   value nor the model's gradient.
     /// * **Bias**: none.
     /// * **Note**: the learned baseline is that of NVIL, without its normalisation of the variance.
     ///
@@ -90,8 +91,8 @@ method! {
         bias: none,
         needs: [Value],
         price: [1, 0],
-        reference: "Williams 1992, doi 10.1007/BF00992696; learned baseline (NVIL): Mnih, Gregor 2014, \
-                    arXiv 1402.0030; leave-one-out: Kool, van Hoof, Welling 2019",
+        reference: "Williams 1992, doi 10.1007/BF00992696; learned baseline (NVIL): Mnih, Gregor \
+                    2014, arXiv 1402.0030; leave-one-out: Kool, van Hoof, Welling 2019",
         layers: Own,
         learns: own,
     }
@@ -203,8 +204,8 @@ impl Estimator for Reinforce {
     }
 }
 
-/// `f_i - mean of f_j, j /= i`, for costs `[n, batch]`: it is `n / (n - 1)` times the deviation from
-/// the mean of all.
+/// `f_i - mean of f_j, j /= i`, for costs `[n, batch]`: it is `n / (n - 1)` times the deviation
+/// from the mean of all.
 pub(super) fn leave_one_out(cost: Tensor<2>) -> Tensor<2> {
     let n = cost.dims()[0] as f64;
     (cost.clone() - cost.mean_dim(0)) * (n / (n - 1.0))

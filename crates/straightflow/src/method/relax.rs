@@ -38,10 +38,11 @@ method! {
     ///   `control=network`: $c$ is a network of $z$, of the conditioning input and, in a chain, of
     ///   the hard samples below. `control=sum`: $c$ plus $\eta f(s)$ as in [`Rebar`](super::Rebar).
     /// * **Requires** the values of the cost (`sum`: and its gradients, also between the hard
-    ///   samples) and [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which contains the mean
-    ///   of $g^2$ over all coordinates with everything else stopped. The gradient of the network's
-    ///   weights is exact: $\nabla c$ is written as a forward expression.
+    ///   samples) and [`State`](crate::estimator::State): make it with
+    ///   [`init_state`](Estimator::init_state), attach it with
+    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
+    ///   contains the mean of $g^2$ over all coordinates with everything else stopped. The gradient
+    ///   of the network's weights is exact: $\nabla c$ is written as a forward expression.
     /// * **Bias**: none, whatever the state is (`sum`: if the cost, and in a chain each layer's
     ///   parameters, are continuous between the hard samples).
     /// * **Price**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).
@@ -61,7 +62,7 @@ method! {
     /// let mut state = relax.init_state(Key::new(1), shape, &device).expect("it learns");
     /// let mut optimiser = AdamConfig::new().init();
     /// for step in 0..3 {
-    ///     let q = Bernoulli::from_logits(logits.clone())?; // anew: a tape serves one backward pass
+    ///     let q = Bernoulli::from_logits(logits.clone())?; // a tape serves one backward pass
     ///     let bound = relax.bind(&state, None)?;
     ///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z, _q| {
     ///         (z - 0.499).square().squeeze_dim(2)
@@ -97,8 +98,8 @@ method! {
         families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
         bias: none,
         needs: [Value],
-        price: "n f; `control=sum`: 4 n f, 3 n df, or half of the f and a third of the df where the \
-                temperature is not tuned",
+        price: "n f; `control=sum`: 4 n f, 3 n df, or half of the f and a third of the df where \
+                the temperature is not tuned",
         reference: "Grathwohl, Choi, Wu, Roeder, Duvenaud 2018, arXiv 1711.00123",
         layers: Own,
         noise: Uniform,
@@ -134,8 +135,8 @@ impl Relax {
     }
 
     /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
-    /// `values` are the costs of the hard samples, `objective` is that of the relaxed ones, `below` are
-    /// the hard samples `[n, batch, ..]` of the layers below.
+    /// `values` are the costs of the hard samples, `objective` is that of the relaxed ones, `below`
+    /// are the hard samples `[n, batch, ..]` of the layers below.
     pub(super) fn layer(
         &self,
         Rows { layer, draws }: Rows,

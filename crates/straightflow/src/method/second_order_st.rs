@@ -83,8 +83,9 @@ method! {
         bias: exact on "quadratic f of independent coordinates",
         needs: [Gradient],
         price: [1, 1],
-        reference: "the limit of the Wasserstein projection of Cheng et al. 2019, arXiv 1910.02176; \
-                    for Bernoulli and Categorical ReinMax: Liu et al. 2023, arXiv 2304.08612",
+        reference: "the limit of the Wasserstein projection of Cheng et al. 2019, arXiv \
+                    1910.02176; for Bernoulli and Categorical ReinMax: Liu et al. 2023, arXiv \
+                    2304.08612",
         layers: Tape,
     }
 }

@@ -22,9 +22,9 @@ method! {
     ///   $L$ at fixed draws; it is there if the cost depends on parameters directly, as a
     ///   log-weight depends on `q`. All in log space.
     /// * **Requires** the values of the cost, given to
-    ///   [`estimate_bound`](crate::estimator::EstimatorExt::estimate_bound) or as an objective of the kind
-    ///   [`Bound`](crate::objective::ObjectiveKind::Bound), and at least two draws. The value of the surrogate is the
-    ///   mean bound; the estimate's `values` are the costs.
+    ///   [`estimate_bound`](crate::estimator::EstimatorExt::estimate_bound) or as an objective of
+    ///   the kind [`Bound`](crate::objective::ObjectiveKind::Bound), and at least two draws. The
+    ///   value of the surrogate is the mean bound; the estimate's `values` are the costs.
     /// * **Bias**: none as to the bound with the same number of draws.
     ///
     /// ```

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Except for the buffers in `fused::flex`, this is the only file that speaks the language of
-//! backend primitives. A [`Rule`] sees ordinary [`Tensor`]s on the inner (non-autodiff) device, so a
-//! new rule is written like any other tensor code and runs on every backend.
+//! backend primitives. A [`Rule`] sees ordinary [`Tensor`]s on the inner (non-autodiff) device, so
+//! a new rule is written like any other tensor code and runs on every backend.
 
 use std::fmt::Debug;
 use std::sync::Arc;

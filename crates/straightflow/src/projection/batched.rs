@@ -44,13 +44,13 @@ impl Measure {
         })
     }
 
-    /// The discrepancy between each batch element of `q` and its samples `[n, batch, d]`, summed over
-    /// the coordinates: `[batch]`, on the tape of the parameters of `q`.
+    /// The discrepancy between each batch element of `q` and its samples `[n, batch, d]`, summed
+    /// over the coordinates: `[batch]`, on the tape of the parameters of `q`.
     ///
     /// The samples are constants and need not be integers. Ordered families use the one-dimensional
     /// discrepancies, categorical ones the mean or the Gaussian kernel of one-hot vectors. For the
-    /// Wasserstein distance of factorised laws the sum is a theorem; for the maximum mean discrepancy
-    /// it is our choice.
+    /// Wasserstein distance of factorised laws the sum is a theorem; for the maximum mean
+    /// discrepancy it is our choice.
     ///
     /// # Errors
     ///

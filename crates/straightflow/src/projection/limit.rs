@@ -12,8 +12,8 @@ impl Wasserstein {
     /// Samples that are equal part in the order of their slopes, the largest downwards. At a level
     /// between two samples the mean of both is taken.
     ///
-    /// For many draws the expectation tends to `sum_x w(x) (f'(x) + f'(x + 1))`: twice the trapezoid
-    /// rule for `f(x + 1) - f(x)`.
+    /// For many draws the expectation tends to `sum_x w(x) (f'(x) + f'(x + 1))`: twice the
+    /// trapezoid rule for `f(x + 1) - f(x)`.
     ///
     /// # Errors
     ///

@@ -95,10 +95,10 @@ pub(super) fn newton(mmd: &Mmd, shape: &CountLaw, atoms: &Atoms) -> Result<f64, 
 
 /// The global argmin of `W2^2` over the means.
 ///
-/// `W2^2` is a sum over `x` of convex, piecewise linear functions of `F_m(x)`, whose corners are the
-/// cumulative weights of the atoms. A minimum is thus either a breakpoint, where `F_m(x)` equals
-/// one of them, or a root of the gradient between two breakpoints. Since
-/// `|m - mean| <= W2(m)`, no minimum is further from the mean of the atoms than the distance there.
+/// `W2^2` is a sum over `x` of convex, piecewise linear functions of `F_m(x)`, whose corners are
+/// the cumulative weights of the atoms. A minimum is thus either a breakpoint, where `F_m(x)`
+/// equals one of them, or a root of the gradient between two breakpoints. Since `|m - mean| <=
+/// W2(m)`, no minimum is further from the mean of the atoms than the distance there.
 pub(super) fn breakpoint_search(
     wasserstein: &Wasserstein,
     shape: &CountLaw,

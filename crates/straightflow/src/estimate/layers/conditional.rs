@@ -1,5 +1,5 @@
-//! The cost of several layers as a function of one, with those below fixed and those above drawn from
-//! it: an objective of one layer.
+//! The cost of several layers as a function of one, with those below fixed and those above drawn
+//! from it: an objective of one layer.
 
 use std::cell::RefCell;
 

@@ -19,9 +19,9 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Goes up the layers: `draw` makes samples `[n / rows per element, rows, d, k]` of a law from the
-    /// noise that the estimator declares, for all draws of the lowest layer and for one of each row
-    /// of every other.
+    /// Goes up the layers: `draw` makes samples `[n / rows per element, rows, d, k]` of a law from
+    /// the noise that the estimator declares, for all draws of the lowest layer and for one of each
+    /// row of every other.
     ///
     /// # Errors
     ///

@@ -24,8 +24,8 @@ pub(crate) fn single<E: Estimator + ?Sized>(
     estimator.outcome(&noise, &law, objective)
 }
 
-/// Pathwise: each layer's samples are on the tape of its law, whose parameters are on the tape of the
-/// samples below.
+/// Pathwise: each layer's samples are on the tape of its law, whose parameters are on the tape of
+/// the samples below.
 pub(crate) fn on_tape(
     estimator: &dyn Pathwise,
     noise: &NoiseSource,
@@ -45,9 +45,10 @@ pub(crate) fn on_tape(
     Ok(pass.with_surrogate(cost.clone(), cost.mean()))
 }
 
-/// One layer after the other: the estimator sees the cost as a function of one layer, given one draw of
-/// the layers below, with independent draws of those above for each evaluation. Every layer has an
-/// unbiased estimate if the estimator is unbiased, because it then is so for a noisy cost too.
+/// One layer after the other: the estimator sees the cost as a function of one layer, given one
+/// draw of the layers below, with independent draws of those above for each evaluation. Every layer
+/// has an unbiased estimate if the estimator is unbiased, because it then is so for a noisy cost
+/// too.
 ///
 /// The evaluations of the lowest layer are on the model's tape.
 pub(crate) fn layerwise<E: Estimator + ?Sized>(

@@ -105,8 +105,8 @@ impl Counts {
 /// An objective in canonical shapes, as estimators see it: checked and counted.
 ///
 /// An estimator of one variable asks for the cost of that variable: the objective has one layer, or
-/// is the cost of several as a function of one. A rule for all layers asks for the laws of the layers
-/// and the cost of all.
+/// is the cost of several as a function of one. A rule for all layers asks for the laws of the
+/// layers and the cost of all.
 pub struct CountedObjective<'a> {
     objective: &'a dyn CanonicalObjective,
     counts: Counts,
@@ -158,8 +158,8 @@ impl<'a> CountedObjective<'a> {
         self.objective.layers()
     }
 
-    /// The law of layer `below.len()` given samples `[n, batch, d, k]` of those below, on the tapes of
-    /// the samples and of the model. It has `batch` rows if it is the lowest, else `n batch`.
+    /// The law of layer `below.len()` given samples `[n, batch, d, k]` of those below, on the tapes
+    /// of the samples and of the model. It has `batch` rows if it is the lowest, else `n batch`.
     ///
     /// # Errors
     ///
@@ -199,8 +199,8 @@ impl<'a> CountedObjective<'a> {
         self.watched(z, laws, false)
     }
 
-    /// As [`evaluate_layers`](Self::evaluate_layers), with the model's own parameters as constants, if
-    /// the objective knows how.
+    /// As [`evaluate_layers`](Self::evaluate_layers), with the model's own parameters as constants,
+    /// if the objective knows how.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! One layer of variables: a base on the tape, and its correction along the chosen moves.
 //!
-//! What concerns single moves is scalar code on the host: there are few of them, and reading a batch
-//! of samples is cheaper than the many tensor operations on all moves that it replaces.
+//! What concerns single moves is scalar code on the host: there are few of them, and reading a
+//! batch of samples is cheaper than the many tensor operations on all moves that it replaces.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,9 +22,11 @@ pub(super) struct Layer {
     pub base: DebiasedBase,
     z: Tensor<4>,
     pub moves: Moves,
-    /// The chosen moves in the order of their evaluation: for each of the `flips`, one of each draw.
+    /// The chosen moves in the order of their evaluation: for each of the `flips`, one of each
+    /// draw.
     pub picks: Vec<Option<Pick>>,
-    /// The weight of each move over that which it is chosen by, at most 1; `None` if they are equal.
+    /// The weight of each move over that which it is chosen by, at most 1; `None` if they are
+    /// equal.
     share: Option<Vec<f64>>,
     pub cells: Cells,
     /// What is added to the predicted slope of each move.
@@ -244,8 +246,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// `df/dz` at `count` draws that the surrogate is the mean over; zero if the cost does not depend
-    /// on them, `None` before the backward pass.
+    /// `df/dz` at `count` draws that the surrogate is the mean over; zero if the cost does not
+    /// depend on them, `None` before the backward pass.
     pub fn slope(&self, count: usize, size: usize) -> Option<Vec<f64>> {
         let factor = to_host(told(&self.factor)?)[0];
         let gradient = told(&self.gradient).map_or_else(|| vec![0.0; size], to_host);

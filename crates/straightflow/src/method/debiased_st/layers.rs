@@ -160,8 +160,8 @@ impl DebiasedSt {
     }
 }
 
-/// Samples of all layers `[m n, batch, d, k]` after the moves of one: as before below it, drawn again
-/// above it.
+/// Samples of all layers `[m n, batch, d, k]` after the moves of one: as before below it, drawn
+/// again above it.
 fn moved(
     index: usize,
     drawn: &[Drawn],

@@ -186,8 +186,8 @@ impl Teach for MovesLesson {
                 (rest - share * layer.curvature_at(index)).powi(2),
                 1.0,
             ));
-            // The least squares of rest = share * sign * h. The sign of the step that was taken says
-            // more about h than the expected one.
+            // The least squares of rest = share * sign * h. The sign of the step that was taken
+            // says more about h than the expected one.
             let sign = layer
                 .cells
                 .sign

@@ -250,9 +250,9 @@ impl Element<'_> {
         }
     }
 
-    /// One-hot vectors compared by the kernel of their distance: the gradient by `p_i` is
-    /// `2 (u_i - ..)` with the witness `u_i = (1 - k) p_i - mean_n K(|e_i - y_n|)` up to a constant,
-    /// which the softmax removes.
+    /// One-hot vectors compared by the kernel of their distance: the gradient by `p_i` is `2 (u_i -
+    /// ..)` with the witness `u_i = (1 - k) p_i - mean_n K(|e_i - y_n|)` up to a constant, which
+    /// the softmax removes.
     fn one_hot(&self, start: usize, logits: &[f64], out: &mut [f64]) {
         let config = &self.rule.config;
         let k = logits.len();

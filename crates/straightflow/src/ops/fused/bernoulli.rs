@@ -46,7 +46,8 @@ pub fn bernoulli_log_prob(logits: Tensor<2>, x: Tensor<2>) -> Tensor<1> {
     let ([r, d], [s, columns]) = (logits.dims(), x.dims());
     assert!(
         d == columns && r.max(s).is_multiple_of(r.min(s)),
-        "logits {:?} and values {:?}: equal columns, and one number of rows a multiple of the other",
+        "logits {:?} and values {:?}: equal columns, and one number of rows a multiple of the \
+         other",
         [r, d],
         [s, columns],
     );
@@ -79,8 +80,8 @@ pub(crate) fn bernoulli_sample(
     None
 }
 
-/// burn's `sigmoid`, much faster where a kernel is at hand: for `f32` tensors of the flex backend that
-/// are on no tape, as in rules and samplers.
+/// burn's `sigmoid`, much faster where a kernel is at hand: for `f32` tensors of the flex backend
+/// that are on no tape, as in rules and samplers.
 pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     #[cfg(feature = "flex")]
     if x.dtype() == DType::F32 && has_kernels(&x) {

@@ -108,8 +108,8 @@ impl GaussianSum {
         sum * 2.0 * inverse
     }
 
-    /// `r(y) - r(y - s)`: with `A = expm1(-(2 d + 1) / (2 h^2))`, `E = expm1(-(2 d s + s^2) / (2 h^2))`
-    /// and `B = expm1(-s / h^2)` the term at `d` is `-K(d) [A E + (1 + A) (1 + E) B]`.
+    /// `r(y) - r(y - s)`: with `A = expm1(-(2 d + 1) / (2 h^2))`, `E = expm1(-(2 d s + s^2) / (2
+    /// h^2))` and `B = expm1(-s / h^2)` the term at `d` is `-K(d) [A E + (1 + A) (1 + E) B]`.
     pub(super) fn fall(&self, y: f64, shift: f64) -> f64 {
         let inverse = 0.5 / (self.bandwidth * self.bandwidth);
         if shift.abs() * 2.0 > self.bandwidth {
@@ -180,8 +180,8 @@ impl GaussianSum {
     }
 
     /// On a grid the Gaussian follows from its neighbour: `K(d + k) = K(d) q`, and from one step to
-    /// the next `q` changes by the factor `exp(-k^2 / h^2)`. Starting at the node nearest to `y` and
-    /// going outwards, all factors are at most one and errors stay near rounding.
+    /// the next `q` changes by the factor `exp(-k^2 / h^2)`. Starting at the node nearest to `y`
+    /// and going outwards, all factors are at most one and errors stay near rounding.
     fn grid_sum(
         &self,
         y: f64,
