@@ -1,5 +1,6 @@
 //! Experiments with gradient estimators: model and loop readable in one file each.
 
+pub mod adam;
 mod host;
 pub mod lab;
 mod learner;

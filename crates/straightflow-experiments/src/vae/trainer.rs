@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::adam::AdamConfig;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
 use burn::tensor::{DType, Device, Tensor};
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use straightflow::Key;
 use straightflow::distribution::Law;
 use straightflow::estimator::{Estimate, Estimator, EstimatorExt, State, StateShape};
-use straightflow::fused::AdamConfig;
 use straightflow::objective::Counts;
 use straightflow_data::{Batches, Order};
 

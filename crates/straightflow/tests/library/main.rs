@@ -16,7 +16,6 @@ mod exponential_arrival;
 mod extremes;
 mod finite_differences;
 mod flow;
-mod fused_adam;
 mod fused_bernoulli;
 mod gapped_straight_through;
 mod gumbel_rao;

@@ -31,9 +31,6 @@ pub(super) trait Stored: Real {
     /// The values of a tensor in row-major order.
     fn values(x: &FlexTensor) -> &[Self];
 
-    /// The same to be changed; a buffer that others use too is copied before.
-    fn values_mut(x: &mut FlexTensor) -> &mut [Self];
-
     fn new_tensor<const D: usize>(values: Vec<Self>, shape: impl Into<Shape>) -> Tensor<D>;
 }
 
@@ -42,11 +39,6 @@ macro_rules! stored {
         impl Stored for $real {
             fn values(x: &FlexTensor) -> &[Self] {
                 x.as_slice().expect("row-major order and the type of the tensor")
-            }
-
-            fn values_mut(x: &mut FlexTensor) -> &mut [Self] {
-                let (start, end) = x.layout().contiguous_offsets().expect("row-major order");
-                &mut x.storage_mut()[start..end]
             }
 
             fn new_tensor<const D: usize>(

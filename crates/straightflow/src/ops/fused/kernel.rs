@@ -3,7 +3,6 @@
 //! The functions that [`vectorised`] calls, and all that these call, are `#[inline(always)]`: only
 //! what is inlined there is compiled with the instructions that the CPU was found to have.
 
-use super::adam::Step;
 use super::real::Real;
 
 /// Partial sums of a row: one register of the widest instruction set, for `f32`.
@@ -209,27 +208,6 @@ pub(super) fn bits_from_uniform<R: Real>(logits: &[R], values: &mut [R]) {
                     let one = (*value < *rare) ^ (*l > R::ZERO);
                     *value = if one { R::ONE } else { R::ZERO };
                 }
-            }
-        },
-    );
-}
-
-/// One step of Adam: parameters, gradient, and both moments.
-pub(super) fn adam<R: Real>(step: Step, p: &mut [R], g: &[R], m: &mut [R], v: &mut [R]) {
-    assert!(
-        [g.len(), m.len(), v.len()] == [p.len(); 3],
-        "a gradient and two moments for each parameter"
-    );
-    let [beta_1, beta_2, rate, epsilon] =
-        [step.beta_1, step.beta_2, step.rate, step.epsilon].map(R::from_f64);
-    let (rest_1, rest_2) = (R::ONE - beta_1, R::ONE - beta_2);
-    vectorised(
-        #[inline(always)]
-        || {
-            for (((p, g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
-                *m = beta_1 * *m + rest_1 * *g;
-                *v = beta_2 * *v + rest_2 * (*g * *g);
-                *p -= rate * *m / (v.square_root() + epsilon);
             }
         },
     );

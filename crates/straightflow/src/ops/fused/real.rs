@@ -1,6 +1,6 @@
 //! The numbers that the kernels compute with.
 
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// `f32` with polynomials that a compiler turns into vector instructions, and `f64` with the
 /// standard library.
@@ -12,7 +12,6 @@ pub(super) trait Real:
     + Mul<Output = Self>
     + Div<Output = Self>
     + AddAssign
-    + SubAssign
 {
     const ZERO: Self;
     const ONE: Self;
@@ -22,9 +21,6 @@ pub(super) trait Real:
 
     /// `ln(1 + x)` for `x` between 0 and 1, with full relative precision.
     fn ln_1p_of_unit(self) -> Self;
-
-    fn square_root(self) -> Self;
-    fn from_f64(x: f64) -> Self;
 }
 
 impl Real for f32 {
@@ -74,15 +70,6 @@ impl Real for f32 {
         p = p * square + 1.0 / 3.0;
         twice + twice * (square * p)
     }
-
-    #[inline(always)]
-    fn square_root(self) -> Self {
-        self.sqrt()
-    }
-
-    fn from_f64(x: f64) -> Self {
-        x as f32
-    }
 }
 
 /// `2^k` for `k` from -126 to 127. Other bits, which a NaN leads to, give some number.
@@ -103,14 +90,5 @@ impl Real for f64 {
     #[inline(always)]
     fn ln_1p_of_unit(self) -> Self {
         self.ln_1p()
-    }
-
-    #[inline(always)]
-    fn square_root(self) -> Self {
-        self.sqrt()
-    }
-
-    fn from_f64(x: f64) -> Self {
-        x
     }
 }

@@ -5,10 +5,30 @@ use std::sync::{Arc, Mutex};
 use burn::backend::Flex;
 use burn::module::{Module, Param};
 use burn::optim::{self, GradientsParams, LearningRate, ModuleOptimizer, Optimizer};
-use burn::tensor::{DType, Device, Tensor};
-use straightflow::fused::{Adam, AdamConfig};
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use straightflow_experiments::adam::{Adam, AdamConfig};
 
-use crate::support::{assert_close, tensor, values};
+fn tensor<const D: usize>(values: &[f64], shape: [usize; D], dtype: DType) -> Tensor<D> {
+    let data = TensorData::new(values.to_vec(), shape);
+    Tensor::from_data(data, (&Device::flex(), dtype))
+}
+
+fn values<const D: usize>(x: Tensor<D>) -> Vec<f64> {
+    let data = x.inner().into_data_dtype(DType::F64);
+    data.try_into_vec().expect("f64 values")
+}
+
+/// The largest difference, relative to the larger of 1 and the largest entry.
+fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    let size = want.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+    let gaps = got.iter().zip(want).map(|(a, b)| (a - b).abs() / size);
+    let error = gaps.fold(0.0, |m: f64, gap| if gap <= m { m } else { gap });
+    assert!(
+        error <= tolerance,
+        "{what}: error {error:.2e}, {got:?}, {want:?}"
+    );
+}
 
 #[derive(Module, Debug)]
 struct Model {
