@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use straightflow_experiments::Entry;
 use straightflow_report::html;
 
 #[derive(Args)]
@@ -16,8 +17,15 @@ pub struct Arguments {
     out: PathBuf,
 }
 
-pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
-    let page = html::render(&arguments.runs)?;
+pub fn run(
+    arguments: &Arguments,
+    experiments: &[Entry],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let page = html::render(&arguments.runs, &|id, summary| {
+        let entry = experiments.iter().find(|entry| entry.id == id)?;
+        Some(entry.show(summary))
+    })?;
     html::write(&arguments.out, &page)?;
     writeln!(out, "{}", arguments.out.display())?;
     Ok(())

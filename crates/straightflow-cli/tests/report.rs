@@ -22,8 +22,12 @@ fn run_directory(parent: &Path, name: &str) -> PathBuf {
         ("metrics.jsonl", "{\"seed\":0}\n{\"seed\":1}\n".to_owned()),
         (
             "summary.json",
-            "{\n  \"experiment\": \"toy\",\n  \"rows\": [\n    {\"id\": \"arm\", \"label\": \"ARM\", \
-             \"steps\": 900, \"runs\": [{\"p0\": 0.49, \"right\": 2, \"median_steps\": 731}]}\n  ]\n}\n"
+            r#"{"experiment": "toy", "seeds": 2, "variance_p0": 0.499, "rows": [
+                {"id": "arm", "label": "ARM", "spec": "arm", "unbiased": true, "steps": 900,
+                 "runs": [{"p0": 0.49, "right": 2, "arrived": 2, "median_steps": 731, "end": 0.99,
+                           "curve": [0.5, 0.99]}],
+                 "variance": {"exact": 0.0005, "mean": 0.0005, "standard_error": 0.0001,
+                              "log_variance": -13.5}}]}"#
                 .to_owned(),
         ),
         (
