@@ -41,7 +41,8 @@ enum Command {
     /// Run directories into one self-contained page: tables, plots, the paper's numbers.
     #[command(after_help = "Examples:
   straightflow report out/poisson
-  straightflow report out/poisson out/toy out/lab --out report.html")]
+  straightflow report out/poisson out/toy out/lab --out report.html
+  straightflow report results/2026-11-16-toy --text")]
     Report(report::Arguments),
     /// Every experiment, and one page of all: tables beside the paper's numbers, learning curves.
     #[command(after_help = reproduce::EXAMPLES)]

@@ -15,6 +15,9 @@ pub struct Arguments {
     /// The page to write. An older report there is replaced, any other file is not.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
+    /// Print the tables as the experiments do, and write no page.
+    #[arg(long, conflicts_with = "out")]
+    text: bool,
 }
 
 pub fn run(
@@ -22,10 +25,15 @@ pub fn run(
     experiments: &[Entry],
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let page = html::render(&arguments.runs, &|id, summary| {
+    let show = |id: &str, summary: &serde_json::Value| {
         let entry = experiments.iter().find(|entry| entry.id == id)?;
         Some(entry.show(summary))
-    })?;
+    };
+    if arguments.text {
+        write!(out, "{}", html::text(&arguments.runs, &show)?)?;
+        return Ok(());
+    }
+    let page = html::render(&arguments.runs, &show)?;
     html::write(&arguments.out, &page)?;
     writeln!(out, "{}", arguments.out.display())?;
     Ok(())

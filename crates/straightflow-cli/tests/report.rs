@@ -88,6 +88,19 @@ fn runs_become_one_page() {
 }
 
 #[test]
+fn tables_are_printed_as_by_the_experiment() {
+    let parent = directory();
+    run_directory(parent.path(), "run");
+    let output = report(parent.path(), &["run", "--text"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let row = text.lines().find(|line| line.starts_with("ARM "));
+    let cells: Vec<&str> = row.expect("a row").split_whitespace().collect();
+    assert_eq!(cells, ["ARM", "900", "2", "731", "−13.50", "0.0"], "{text}");
+    assert_eq!(fs::read_dir(parent.path()).expect("entries").count(), 1);
+}
+
+#[test]
 fn bad_runs_are_refused_in_one_sentence_and_nothing_is_written() {
     let parent = directory();
     fs::create_dir(parent.path().join("empty")).expect("a directory");

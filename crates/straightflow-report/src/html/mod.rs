@@ -34,6 +34,20 @@ pub type Show<'a> =
 /// There is no directory, one of them is not a finished run or named twice, or a file in it is not
 /// what a run has there.
 pub fn render<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<String, ReportError> {
+    Ok(layout::render(&read(directories, show)?))
+}
+
+/// What the terminal shows of these run directories, in their order.
+///
+/// # Errors
+/// Those of [`render`].
+pub fn text<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<String, ReportError> {
+    let runs = read(directories, show)?;
+    let texts: Vec<String> = runs.iter().map(|run| run.page.text()).collect();
+    Ok(texts.join("\n"))
+}
+
+fn read<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<Vec<Recorded>, ReportError> {
     if directories.is_empty() {
         return Err(ReportError::Nothing);
     }
@@ -52,7 +66,7 @@ pub fn render<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<String, 
         }
         runs.push(run);
     }
-    Ok(layout::render(&runs))
+    Ok(runs)
 }
 
 /// Writes a page as a whole. An older report is replaced, anything else is not.

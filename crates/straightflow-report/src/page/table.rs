@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn rows_are_split_by_their_captions() {
-        let caption = |row: &u64| if row % 2 == 0 { "even" } else { "odd" }.to_owned();
+        let caption = |row: &u64| if row.is_multiple_of(2) { "even" } else { "odd" }.to_owned();
         let column = [Column::new("n", "n", Format::Plain, |row: &u64| *row)];
         let tables = Table::split(&column, &[2, 3, 4], caption, |_| "n".into());
         let found: Vec<(Option<&str>, usize)> = tables
