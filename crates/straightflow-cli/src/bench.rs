@@ -2,18 +2,19 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 use straightflow::estimator::Spec;
+use straightflow_experiments::arguments::{count, word};
+use straightflow_experiments::runner::{Screen, cpu, now};
+use straightflow_experiments::table2::default_estimators;
 use straightflow_experiments::vae::{
-    Architecture, Latent, Protocol, Settings, Source, Trainer, default_estimators,
+    ARCHITECTURES, Architecture, LATENTS, Latent, Protocol, Settings, Source, Trainer,
 };
 
-use crate::progress::Progress;
-use crate::settings::{ARCHITECTURES, LATENTS, count, word};
-use crate::ui::cpu;
+use crate::screen::Terminal;
 
 pub const EXAMPLES: &str = "Examples:
   straightflow bench                                              every estimator of the table
@@ -92,26 +93,25 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let data = Protocol::Threshold.load(arguments.data.as_deref())?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    let mut progress = Progress::new("bench");
+    let mut screen = Terminal::new("bench");
     let count = archs.len() * estimators.len();
     let mut rows = Vec::new();
     for arch in &archs {
         for estimator in &estimators {
-            progress.set(rows.len() as f64 / count as f64);
+            screen.progress(rows.len() as f64 / count as f64, None);
             let settings = Settings {
                 latent,
                 batch: Some(arguments.batch),
                 ..Settings::new(*arch, estimator.clone())
             };
             rows.push(pool.install(|| measure(arguments, settings, &data))?);
-            progress.finish_part();
         }
     }
-    progress.set(1.0);
-    progress.finish();
+    screen.progress(1.0, None);
+    screen.finish();
     let table = Table {
-        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        cpu: cpu().unwrap_or_else(|| "unknown".to_owned()),
+        date: now(),
+        cpu: cpu(),
         version: env!("CARGO_PKG_VERSION"),
         latent: latent.name(),
         rows,

@@ -5,7 +5,8 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 use straightflow::distribution::FamilyKind;
-use straightflow::estimator::{Entry, Need, REGISTRY};
+use straightflow::estimator::{Entry as Estimator, Need, REGISTRY};
+use straightflow_experiments::Entry;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -15,6 +16,9 @@ pub struct Arguments {
     /// The page docs/estimators.md.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
+    /// The experiments instead of the estimators.
+    #[arg(long, conflicts_with_all = ["json", "markdown"])]
+    experiments: bool,
 }
 
 /// One estimator as it is printed.
@@ -29,8 +33,8 @@ struct Row {
     reference: &'static str,
 }
 
-impl From<&Entry> for Row {
-    fn from(entry: &Entry) -> Self {
+impl From<&Estimator> for Row {
+    fn from(entry: &Estimator) -> Self {
         Self {
             id: entry.id,
             name: entry.name,
@@ -43,8 +47,16 @@ impl From<&Entry> for Row {
     }
 }
 
-pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
-    if arguments.json {
+pub fn run(
+    arguments: &Arguments,
+    experiments: &[Entry],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    if arguments.experiments {
+        for entry in experiments {
+            writeln!(out, "{:10}  {}", entry.id, entry.about)?;
+        }
+    } else if arguments.json {
         let rows: Vec<Row> = REGISTRY.iter().map(|entry| Row::from(*entry)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&rows)?)?;
     } else if arguments.markdown {
@@ -73,7 +85,7 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-fn families(entry: &Entry) -> String {
+fn families(entry: &Estimator) -> String {
     if entry.families == FamilyKind::ALL {
         return "all families".to_owned();
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use straightflow_experiments::Entry;
 use straightflow_report::html;
 
 #[derive(Args)]
@@ -14,10 +15,25 @@ pub struct Arguments {
     /// The page to write. An older report there is replaced, any other file is not.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
+    /// Print the tables as the experiments do, and write no page.
+    #[arg(long, conflicts_with = "out")]
+    text: bool,
 }
 
-pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
-    let page = html::render(&arguments.runs)?;
+pub fn run(
+    arguments: &Arguments,
+    experiments: &[Entry],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let show = |id: &str, summary: &serde_json::Value| {
+        let entry = experiments.iter().find(|entry| entry.id == id)?;
+        Some(entry.show(summary))
+    };
+    if arguments.text {
+        write!(out, "{}", html::text(&arguments.runs, &show)?)?;
+        return Ok(());
+    }
+    let page = html::render(&arguments.runs, &show)?;
     html::write(&arguments.out, &page)?;
     writeln!(out, "{}", arguments.out.display())?;
     Ok(())

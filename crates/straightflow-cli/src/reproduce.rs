@@ -1,12 +1,16 @@
 //! `straightflow reproduce`: every experiment into one report.
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
+use straightflow_experiments::runner::quoted;
+use straightflow_experiments::{Entry, Plan};
 use straightflow_report::record::SUMMARY;
 
-use crate::ui::{quoted, say};
+use crate::interrupt::Interrupted;
+use crate::ui::say;
 
 pub const EXAMPLES: &str = "Examples:
   straightflow reproduce --quick              some ten minutes on two cores; out/report.html
@@ -27,76 +31,59 @@ pub struct Arguments {
     out: PathBuf,
 }
 
-/// The commands of a reproduction, each with the name of its directory.
-const QUICK: &[(&str, &[&str])] = &[
-    ("poisson", &["poisson"]),
-    ("toy", &["toy", "--seeds", "4"]),
-    ("lab", &["lab", "--replicates", "4000"]),
-    ("table2", &["table2", "--epochs", "3"]),
-];
-const FULL: &[(&str, &[&str])] = &[
-    ("poisson", &["poisson"]),
-    ("toy", &["toy"]),
-    ("lab", &["lab"]),
-    ("table2", &["table2", "--beyond"]),
-    (
-        "counts",
-        &["table2", "--latent", "poisson", "--arch", "nonlinear"],
-    ),
-    (
-        "categories",
-        &["table2", "--latent", "categorical", "--arch", "nonlinear"],
-    ),
-];
-
-/// Runs the commands of the plan one after the other with `execute`, and then the report.
+/// Runs the plans of all experiments one after the other, and then the report.
 pub fn run(
     arguments: &Arguments,
+    experiments: &[Entry],
     out: &mut dyn Write,
-    execute: fn(&[String], &mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     // The runs of both lengths have places of their own, so that neither is in the other's way.
-    let (plan, place) = match arguments.full {
-        true => (FULL, arguments.out.join("full")),
-        false => (QUICK, arguments.out.join("quick")),
-    };
+    let place = arguments.out.join(match arguments.full {
+        true => "full",
+        false => "quick",
+    });
     let mut failed = None;
-    let directories: Vec<PathBuf> = plan.iter().map(|(name, _)| place.join(name)).collect();
-    for ((_, command), directory) in plan.iter().zip(&directories) {
-        let mut words = words(command);
-        words.extend(["--out".to_owned(), text(directory)]);
+    let mut report = command("report", "");
+    for (id, (name, settings)) in plans(experiments, arguments.full) {
+        let directory = place.join(name);
+        let mut words = command(id, settings);
+        words.extend(["--out".into(), directory.clone().into()]);
         announce(&words, out)?;
-        // A run that comes to no end is no reason to have no page of the others.
-        let result = execute(&words, out);
-        match (&result, directory.join(SUMMARY).exists()) {
-            (Err(_), false) => return result,
-            (Err(error), true) => say(format_args!("straightflow: {error:#}")),
-            (Ok(()), _) => {}
+        // A run that comes to no end is no reason to have no page of the others, unless it was told to stop.
+        if let Err(error) = crate::run(experiments, &words, out) {
+            if error.is::<Interrupted>() || !directory.join(SUMMARY).exists() {
+                return Err(error);
+            }
+            say(format_args!("straightflow: {error:#}"));
+            failed = failed.or(Some(error));
         }
-        failed = failed.or(result.err());
+        report.push(directory.into());
     }
-    let mut words = words(&["report"]);
-    words.extend(directories.iter().map(|directory| text(directory)));
-    words.extend(["--out".to_owned(), text(&arguments.out.join("report.html"))]);
-    announce(&words, out)?;
-    execute(&words, out)?;
+    report.extend(["--out".into(), arguments.out.join("report.html").into()]);
+    announce(&report, out)?;
+    crate::run(experiments, &report, out)?;
     failed.map_or(Ok(()), Err)
 }
 
-fn words(command: &[&str]) -> Vec<String> {
-    let program = std::iter::once("straightflow");
-    program
-        .chain(command.iter().copied())
-        .map(str::to_owned)
-        .collect()
+/// The commands of a reproduction: the experiment, the name of the directory, the settings.
+fn plans(experiments: &[Entry], full: bool) -> impl Iterator<Item = (&'static str, Plan)> {
+    experiments.iter().flat_map(move |entry| {
+        let plans = if full { entry.full } else { entry.quick };
+        plans.iter().map(|plan| (entry.id, *plan))
+    })
 }
 
-fn text(path: &Path) -> String {
-    path.display().to_string()
+fn command(name: &str, settings: &str) -> Vec<OsString> {
+    let words = ["straightflow", name].into_iter();
+    let words = words.chain(settings.split_whitespace());
+    words.map(OsString::from).collect()
 }
 
-fn announce(words: &[String], out: &mut dyn Write) -> std::io::Result<()> {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+fn announce(words: &[OsString], out: &mut dyn Write) -> std::io::Result<()> {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect();
     writeln!(out, "\n$ {}\n", words.join(" "))?;
     out.flush()
 }

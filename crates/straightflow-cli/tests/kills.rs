@@ -9,21 +9,12 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Moments, Place, errors, finish, snapshot, straightflow, text};
+use common::{Moments, Place, errors, finish, signal, snapshot, straightflow, text};
+use straightflow_experiments::{EXPERIMENTS, Entry};
 
-/// Runs of a second or two, each of several parts.
-const EXPERIMENTS: [&str; 5] = [
-    "toy --estimators arm disarm reinforce muprop --seeds 4 --steps 600 --p0 0.45 --variance-steps 100 \
-     --variance-replicates 2000",
-    "lab --family binomial --replicates 2000 --training-steps 50",
-    "poisson --seeds 6 --block 2 --epochs 20 --estimators pwgf muprop reinforce:baseline=loo",
-    "vae --images 100 --bound-samples 2 --epochs 12 --estimator rebar",
-    "table2 --images 100 --bound-samples 2 --epochs 3 --arch linear two-layer --estimators arm rebar",
-];
 const SIGNALS: [&str; 3] = ["KILL", "TERM", "INT"];
 
 /// All files of records of a run and of its cells, without torn last lines.
@@ -42,27 +33,39 @@ fn all_records(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-s", name, &pid]).status();
-    // A process that has ended cannot be killed.
-    let _ = sent.expect("kill is there");
-}
-
 /// What became of the kills of an experiment.
 struct Outcome {
     /// Those that came before the end of a run.
     interrupted: usize,
+    /// Those of them after which the run said that the same command goes on.
+    said: usize,
     /// The runs that were complete, each compared with the one that nobody killed.
     complete: usize,
 }
 
-fn killing_changes_nothing(settings: &str, kills: usize, moments: &mut Moments) -> Outcome {
+/// What a run that was interrupted has to say, and with which code it ends. One that was killed has
+/// nothing to say; neither has one that did not listen yet.
+fn parting_words(name: &str) -> (&'static str, Option<i32>) {
+    match name {
+        "TERM" => (
+            "straightflow: interrupted by SIGTERM; the same command goes on from here",
+            Some(143),
+        ),
+        "INT" => (
+            "straightflow: interrupted by SIGINT; the same command goes on from here",
+            Some(130),
+        ),
+        _ => ("straightflow: ", None),
+    }
+}
+
+fn killing_changes_nothing(entry: &Entry, kills: usize, moments: &mut Moments) -> Outcome {
+    let settings = entry.id;
     let place = Place::new();
     let (whole, directory) = (place.at("whole"), place.at("killed"));
-    let words: Vec<&str> = settings
-        .split(' ')
-        .filter(|word| !word.is_empty())
+    let words: Vec<&str> = [entry.id]
+        .into_iter()
+        .chain(entry.small.split_whitespace())
         .collect();
     let into = |directory: &Path| -> Vec<String> {
         let out = ["--out", text(directory)];
@@ -87,6 +90,7 @@ fn killing_changes_nothing(settings: &str, kills: usize, moments: &mut Moments) 
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut outcome = Outcome {
         interrupted: 0,
+        said: 0,
         complete: 0,
     };
     for _ in 0..kills {
@@ -98,7 +102,16 @@ fn killing_changes_nothing(settings: &str, kills: usize, moments: &mut Moments) 
         signal(&child, name);
         let output = child.wait_with_output().expect("it ends");
         let message = errors(&output);
-        assert!(!message.contains("straightflow: "), "{name}: {message}");
+        let mut said = message.lines().filter(|l| l.starts_with("straightflow: "));
+        let (words, code) = parting_words(name);
+        match (said.next(), output.status.code()) {
+            (None, _) => {}
+            (Some(said), ended) => {
+                assert_eq!((said, ended), (words, code), "{name}: {message}");
+                outcome.said += 1;
+            }
+        }
+        assert_eq!(said.next(), None, "{name}: {message}");
         let after = all_records(&directory);
         for (path, bytes) in before {
             let now = after.iter().find(|(other, _)| *other == path);
@@ -127,18 +140,19 @@ fn kills_at_random_moments_change_no_bit_of_any_experiment() {
     let kills = std::env::var("STRAIGHTFLOW_KILLS");
     let kills: usize = kills.map_or(20, |count| count.parse().expect("a number of kills"));
     let mut moments = Moments(20_261_116);
-    let mut interrupted = 0;
-    for settings in EXPERIMENTS {
+    let (mut interrupted, mut said) = (0, 0);
+    for entry in EXPERIMENTS {
         let share = kills.div_ceil(EXPERIMENTS.len());
-        let outcome = killing_changes_nothing(settings, share, &mut moments);
-        let name = settings.split(' ').next().expect("a command");
+        let outcome = killing_changes_nothing(entry, share, &mut moments);
         println!(
-            "{name}: {} of {share} kills came before the end of a run; runs that were completed, all with the \
-             same summary: {}; no record lost",
-            outcome.interrupted, outcome.complete
+            "{}: {} of {share} kills came before the end of a run, {} of them said how to go on; runs that were \
+             completed, all with the same summary: {}; no record lost",
+            entry.id, outcome.interrupted, outcome.said, outcome.complete
         );
         interrupted += outcome.interrupted;
+        said += outcome.said;
     }
     // Those that came too late tested nothing.
     assert!(interrupted * 2 >= kills, "only {interrupted} of {kills}");
+    assert!(said > 0, "no run was interrupted by a signal that it hears");
 }

@@ -164,8 +164,9 @@ fn the_table_stands_beside_the_paper_s_numbers() {
     let table = String::from_utf8(output.stdout).expect("text");
     for word in [
         "straight-through",
-        "5.1049 0.161",
-        "5.0076 0.013",
+        "paper, Table\u{a0}1",
+        "5.1049  0.1610",
+        "5.0076  0.0130",
         "Nothing was recorded",
     ] {
         assert!(table.contains(word), "{word}: {table}");

@@ -22,8 +22,12 @@ fn run_directory(parent: &Path, name: &str) -> PathBuf {
         ("metrics.jsonl", "{\"seed\":0}\n{\"seed\":1}\n".to_owned()),
         (
             "summary.json",
-            "{\n  \"experiment\": \"toy\",\n  \"rows\": [\n    {\"id\": \"arm\", \"label\": \"ARM\", \
-             \"steps\": 900, \"runs\": [{\"p0\": 0.49, \"right\": 2, \"median_steps\": 731}]}\n  ]\n}\n"
+            r#"{"experiment": "toy", "seeds": 2, "variance_p0": 0.499, "rows": [
+                {"id": "arm", "label": "ARM", "spec": "arm", "unbiased": true, "steps": 900,
+                 "runs": [{"p0": 0.49, "right": 2, "arrived": 2, "median_steps": 731, "end": 0.99,
+                           "curve": [0.5, 0.99]}],
+                 "variance": {"exact": 0.0005, "mean": 0.0005, "standard_error": 0.0001,
+                              "log_variance": -13.5}}]}"#
                 .to_owned(),
         ),
         (
@@ -81,6 +85,19 @@ fn runs_become_one_page() {
     assert!(output.status.success(), "{output:?}");
     let replaced = fs::read_to_string(parent.path().join("report.html")).expect("the page");
     assert!(!replaced.contains("straightflow toy --seed first"));
+}
+
+#[test]
+fn tables_are_printed_as_by_the_experiment() {
+    let parent = directory();
+    run_directory(parent.path(), "run");
+    let output = report(parent.path(), &["run", "--text"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let row = text.lines().find(|line| line.starts_with("ARM "));
+    let cells: Vec<&str> = row.expect("a row").split_whitespace().collect();
+    assert_eq!(cells, ["ARM", "900", "2", "731", "−13.50", "0.0"], "{text}");
+    assert_eq!(fs::read_dir(parent.path()).expect("entries").count(), 1);
 }
 
 #[test]

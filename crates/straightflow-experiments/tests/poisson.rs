@@ -4,33 +4,44 @@
 //! A deviation of 20 games has a standard error of about a tenth of itself, and the bands are wider
 //! than four of those on either side; the keys are fixed.
 
+use std::error::Error;
+use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use straightflow_experiments::poisson::{
-    Cell, Config, GameError, GameObjective, Parametrisation, Settings, Summary, Watcher, flow_step,
-    kernel_weights, paper_gain, run,
+    Cell, GameError, GameObjective, Parametrisation, PoissonGame, Settings, Summary, flow_step,
+    kernel_weights, paper_gain,
 };
+use straightflow_experiments::runner::{Assignment, Nowhere, RunError, work};
 
-/// Watches nothing.
-struct Nobody;
-
-impl Watcher for Nobody {
-    type Error = GameError;
-
-    fn progress(&mut self, _share: f64) {}
-
-    fn complete(&mut self, _cell: &Cell) -> Result<(), GameError> {
-        Ok(())
-    }
+fn game(settings: Settings) -> PoissonGame {
+    let config = settings.config().expect("valid settings");
+    PoissonGame::new(config).expect("a valid configuration")
 }
 
-fn play(config: &Config, recorded: Vec<Cell>, jobs: usize) -> Vec<Cell> {
-    run(config, recorded, jobs, &mut Nobody).expect("the games are played")
+fn play(game: &PoissonGame, directory: Option<&Path>, jobs: usize) -> Result<Summary, RunError> {
+    let assignment = Assignment {
+        directory,
+        jobs,
+        command: "",
+        may_grow: false,
+        stop: &|| false,
+    };
+    Ok(work(game, &assignment, &mut Nowhere)?.summary)
 }
 
 fn summary(settings: Settings) -> Summary {
-    let config = settings.config().expect("valid settings");
-    Summary::new(&config, &play(&config, Vec::new(), 2))
+    play(&game(settings), None, 2).expect("the games are played")
+}
+
+/// The cells that are recorded in a directory, in the order of the configuration.
+fn cells(game: &PoissonGame, directory: &Path) -> Vec<Cell> {
+    let text = fs::read_to_string(directory.join("metrics.jsonl")).expect("records");
+    let lines = text.lines().map(serde_json::from_str);
+    let mut cells: Vec<Cell> = lines.collect::<Result<_, _>>().expect("cells");
+    cells.sort_by_key(|cell| game.place(cell).expect("a cell of the configuration"));
+    cells
 }
 
 /// The default table, played once for all tests.
@@ -156,36 +167,43 @@ fn small() -> Settings {
 
 #[test]
 fn neither_threads_nor_resuming_change_a_bit() {
-    let config = small().config().expect("valid settings");
-    let cells = play(&config, Vec::new(), 1);
-    assert_eq!(cells.len(), 4);
-    assert!(play(&config, Vec::new(), 3) == cells);
-    // What was recorded comes back in any order and through JSON.
-    let text = |cell: &Cell| serde_json::to_string(cell).expect("JSON");
-    let read = |cell: &Cell| serde_json::from_str(&text(cell)).expect("a cell");
-    let recorded: Vec<Cell> = [3, 0].map(|index: usize| read(&cells[index])).to_vec();
-    assert!(play(&config, recorded, 2) == cells);
+    let place = tempfile::tempdir().expect("a directory");
+    let (game, one) = (game(small()), place.path().join("one"));
+    let expected = play(&game, Some(&one), 1).expect("played");
+    let recorded = cells(&game, &one);
+    assert_eq!(recorded.len(), 4);
+    let three = place.path().join("three");
+    assert!(play(&game, Some(&three), 3).expect("played") == expected);
+    assert!(cells(&game, &three) == recorded);
+    // What was recorded comes back in any order.
+    let resumed = place.path().join("resumed");
+    fs::create_dir(&resumed).expect("a directory");
+    fs::copy(one.join("config.toml"), resumed.join("config.toml")).expect("copied");
+    let line = |index: usize| serde_json::to_string(&recorded[index]).expect("JSON") + "\n";
+    fs::write(resumed.join("metrics.jsonl"), line(3) + &line(0)).expect("written");
+    assert!(play(&game, Some(&resumed), 2).expect("played") == expected);
+    assert!(cells(&game, &resumed) == recorded);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
-    let elsewhere = pool
-        .expect("threads")
-        .install(|| play(&config, Vec::new(), 1));
-    assert!(elsewhere == cells);
+    let elsewhere = pool.expect("threads").install(|| play(&game, None, 1));
+    assert!(elsewhere.expect("played") == expected);
 }
 
 #[test]
 fn cells_of_another_configuration_are_refused() {
-    let config = small().config().expect("valid settings");
-    let mut cells = play(&config, Vec::new(), 2);
-    cells[0].row = "muprop".to_owned();
-    let error = run(&config, cells, 1, &mut Nobody).expect_err("a foreign row");
+    let (game, place) = (game(small()), tempfile::tempdir().expect("a directory"));
+    play(&game, Some(place.path()), 2).expect("played");
+    let mut foreign = cells(&game, place.path()).remove(0);
+    foreign.row = "muprop".to_owned();
+    let error = game.place(&foreign).expect_err("a foreign row");
     assert!(matches!(&error, GameError::ForeignCell { row, .. } if row == "muprop"));
     assert!(error.is_bad_input());
 }
 
 #[test]
 fn seeds_differ_and_rows_meet_the_same_games() {
-    let config = small().config().expect("valid settings");
-    let cells = play(&config, Vec::new(), 2);
+    let (game, place) = (game(small()), tempfile::tempdir().expect("a directory"));
+    play(&game, Some(place.path()), 2).expect("played");
+    let cells = cells(&game, place.path());
     let first = |row: usize| &cells[2 * row].games;
     let lasts: Vec<f64> = first(0).iter().map(|game| game.last).collect();
     assert!(
@@ -336,10 +354,17 @@ fn a_game_that_diverges_fails() {
         learning_rate: 1e6,
         ..small()
     };
-    let config = settings.config().expect("valid settings");
-    let error = run(&config, Vec::new(), 1, &mut Nobody).expect_err("it diverges");
-    assert!(matches!(error, GameError::Diverged { .. }), "{error}");
+    let error = play(&game(settings), None, 1).expect_err("it diverges");
     assert!(!error.is_bad_input());
+    let RunError::Failed(cause) = error else {
+        panic!("{error}");
+    };
+    let cause: Box<dyn Error> = cause;
+    let cause = cause.downcast_ref::<GameError>();
+    assert!(
+        matches!(cause, Some(GameError::Diverged { .. })),
+        "{cause:?}"
+    );
 }
 
 #[test]
@@ -351,28 +376,6 @@ fn the_floor_acts_and_is_counted() {
     });
     let floored: usize = table.rows.iter().map(|row| row.floored).sum();
     assert!(floored > 0);
-}
-
-/// A watcher's own error ends the run and comes back.
-#[test]
-fn a_full_disk_ends_the_run() {
-    struct Full;
-    #[derive(Debug, PartialEq)]
-    struct DiskFull;
-    impl From<GameError> for DiskFull {
-        fn from(error: GameError) -> Self {
-            panic!("{error}")
-        }
-    }
-    impl Watcher for Full {
-        type Error = DiskFull;
-        fn progress(&mut self, _share: f64) {}
-        fn complete(&mut self, _cell: &Cell) -> Result<(), DiskFull> {
-            Err(DiskFull)
-        }
-    }
-    let config = small().config().expect("valid settings");
-    assert_eq!(run(&config, Vec::new(), 2, &mut Full), Err(DiskFull));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! `relax`, whose runs have 10,000 steps), and all twenty if `STRAIGHTFLOW_FULL_TOY=1`. The record of a
 //! full run is in `results/2026-11-16-toy`, and a test looks at that too.
 
+use straightflow_experiments::limits::LimitError;
 use straightflow_experiments::toy::{STEPS, Subject, Summary, Toy, ToyConfig, ToyError, subjects};
 
 fn toy(specs: &[&str], seeds: usize) -> Toy {
@@ -226,12 +227,18 @@ fn bad_configurations_are_refused() {
         learning_rate: 0.0,
         ..default()
     };
-    assert!(matches!(Toy::new(still), Err(ToyError::LearningRate(_))));
+    assert!(matches!(
+        Toy::new(still),
+        Err(ToyError::Limit(LimitError::LearningRate(_)))
+    ));
     let none = ToyConfig {
         seeds: 0,
         ..default()
     };
-    assert!(matches!(Toy::new(none), Err(ToyError::TooFew("seeds", 1))));
+    assert!(matches!(
+        Toy::new(none),
+        Err(ToyError::Limit(LimitError::TooFew("seeds", 1)))
+    ));
     for (spec, want) in [
         ("vimco", "leave it out"),
         ("exponential-arrival", "bernoulli"),

@@ -4,9 +4,11 @@
 //!   resumed.
 //! * [`plot`]: numbers and labels to SVG.
 //! * [`picture`]: greyscale images to PNG.
+//! * [`page`]: what is said about a run, for the terminal, the report and JSON.
 //! * [`html`]: run directories to one page.
 
 pub mod html;
+pub mod page;
 pub mod picture;
 pub mod plot;
 pub mod record;

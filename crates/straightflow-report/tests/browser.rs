@@ -32,7 +32,7 @@ fn the_report_is_right_on_screens_and_in_print() {
         Some(path) => fs::canonicalize(path).expect("the report"),
         None => {
             let runs = synthetic::runs(parent.path());
-            let page = html::render(&runs).expect("a page");
+            let page = html::render(&runs, &synthetic::show::show).expect("a page");
             let path = fs::canonicalize(screenshots()).expect("a path");
             let path = path.join("report.html");
             html::write(&path, &page).expect("written");

@@ -15,7 +15,7 @@ fn runs() -> (TempDir, Vec<PathBuf>) {
 }
 
 fn refused(path: &Path) -> ReportError {
-    html::render(&[path]).expect_err("bad input")
+    html::render(&[path], &synthetic::show::show).expect_err("bad input")
 }
 
 #[test]
@@ -52,7 +52,10 @@ fn directories_that_are_no_finished_runs_are_refused() {
     fs::remove_file(runs[0].join("summary.json")).expect("removed");
     assert!(matches!(refused(&runs[0]), ReportError::Unfinished { path } if path == runs[0]));
     let none: [&Path; 0] = [];
-    assert!(matches!(html::render(&none), Err(ReportError::Nothing)));
+    assert!(matches!(
+        html::render(&none, &synthetic::show::show),
+        Err(ReportError::Nothing)
+    ));
 }
 
 #[test]
@@ -80,14 +83,14 @@ fn broken_files_are_named_with_their_line() {
         }
         fs::write(&file, before).expect("repaired");
     }
-    html::render(&runs).expect("all is well again");
+    html::render(&runs, &synthetic::show::show).expect("all is well again");
 
     fs::write(runs[0].join("metrics.jsonl"), "{}\n{\"a\": }\n{}\n").expect("written");
     let error = refused(&runs[0]).to_string();
     assert!(error.contains("metrics.jsonl, line 2"), "{error}");
     // A torn last line is what a kill leaves behind.
     fs::write(runs[0].join("metrics.jsonl"), "{}\n{\"a\": \"\u{e9}").expect("written");
-    html::render(&runs).expect("a page");
+    html::render(&runs, &synthetic::show::show).expect("a page");
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn a_summary_of_another_form_is_refused() {
 fn the_same_run_twice_is_refused() {
     let (parent, runs) = runs();
     let again = parent.path().join("toy").join("..").join("poisson");
-    let error = html::render(&[&runs[0], &again]).expect_err("twice");
+    let error = html::render(&[&runs[0], &again], &synthetic::show::show).expect_err("twice");
     assert!(
         matches!(error, ReportError::Duplicate { first, second } if first == runs[0] && second == again)
     );

@@ -114,6 +114,15 @@ pub fn wait_until(child: &mut Child, is_so: impl Fn() -> bool) {
     }
 }
 
+/// Sends a signal, such as `TERM`.
+#[cfg(unix)]
+pub fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status();
+    // A process that has ended cannot be killed.
+    let _ = sent.expect("kill is there");
+}
+
 /// Exit code 2, one line that says what was wrong, and no file touched.
 pub fn refused(arguments: &[&str], hint: &str, root: &Path) {
     let before = snapshot(root);

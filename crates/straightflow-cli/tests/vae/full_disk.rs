@@ -85,6 +85,25 @@ fn a_record_that_cannot_be_written_is_no_part_of_the_run() {
     assert_eq!(recorded_epochs(&directory), [1, 2, 3]);
 }
 
+/// Also where the runner records whole cells.
+#[test]
+fn a_cell_that_cannot_be_recorded_ends_the_run() {
+    let place = Place::new();
+    let directory = place.at("limited");
+    let settings = "poisson --seeds 2 --epochs 4 --samples 20 --estimators pwgf muprop --out";
+    let arguments: Vec<&str> = settings.split(' ').chain([text(&directory)]).collect();
+    let expected = finish(&arguments, &directory);
+    for name in names(&directory) {
+        if name != "config.toml" {
+            fs::remove_file(directory.join(name)).expect("removed");
+        }
+    }
+    failed_at(&limited(0, &arguments), &directory.join("metrics.jsonl"));
+    assert_eq!(names(&directory), ["config.toml", "metrics.jsonl"]);
+    assert!(records(&directory).is_empty(), "a part of a record");
+    assert!(finish(&arguments, &directory) == expected, "other bits");
+}
+
 #[test]
 fn a_record_that_was_written_in_part_is_taken_back() {
     let place = Place::new();

@@ -7,8 +7,8 @@ use std::thread::sleep;
 use std::time::Instant;
 
 use crate::common::{
-    Moments, Place, complete_records, errors, finish, lines, names, records, straightflow, text,
-    wait_for, wait_until,
+    Moments, Place, complete_records, errors, finish, lines, names, records, signal, straightflow,
+    text, wait_for, wait_until,
 };
 use crate::{json, recorded_epochs, small_in};
 
@@ -141,4 +141,53 @@ fn a_run_goes_on_in_the_middle_of_an_epoch() {
         (0.1..0.25).contains(&share),
         "it was to do the last 500 of 2,500 steps, and did a share of {share}"
     );
+}
+
+/// The same run, asked to stop in the middle of its epoch, before the checkpoint that it makes by itself.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_asked_to_stop_leaves_a_checkpoint() {
+    for (name, code) in [("TERM", 143), ("INT", 130)] {
+        let place = Place::new();
+        let settings = ["--images", "2500", "--batch", "1", "--epochs", "1"];
+        let arguments = |directory: &Path| -> Vec<String> {
+            let words = ["vae", "--bound-samples", "1", "--out", text(directory)];
+            let words = words.iter().chain(&settings);
+            words.map(|word| (*word).to_owned()).collect()
+        };
+        let run = |directory: &Path| {
+            let arguments = arguments(directory);
+            finish(
+                &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
+                directory,
+            )
+        };
+        let expected = run(&place.at("uninterrupted"));
+
+        let directory = place.at("interrupted");
+        let words = arguments(&directory);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut child = straightflow(&words).spawn().expect("the binary runs");
+        wait_until(&mut child, || directory.join("metrics.jsonl").exists());
+        sleep(std::time::Duration::from_millis(150));
+        signal(&child, name);
+        let output = child.wait_with_output().expect("it ends");
+        let message = errors(&output);
+        assert_eq!(output.status.code(), Some(code), "{message}");
+        assert!(
+            message.contains("the same command goes on from here"),
+            "{message}"
+        );
+        let files = ["checkpoint.bin", "config.toml", "metrics.jsonl"];
+        assert_eq!(names(&directory), files);
+        assert!(
+            records(&directory).is_empty(),
+            "it was to stop within the epoch"
+        );
+
+        assert!(run(&directory) == expected, "the summary differs");
+        let share = json(&directory.join("timing.json"))["share"].as_f64();
+        let share = share.expect("a number");
+        assert!(share > 0.0 && share < 1.0, "it went on: {share}");
+    }
 }

@@ -146,7 +146,12 @@ fn a_killed_table_goes_on_and_ends_with_the_same_bits() {
     // The notes say how much of the table the last process played, if it played any of it.
     if left > 0 {
         let share = json(&directory.join("timing.json"))["share"].as_f64();
-        assert_eq!(share, Some(left as f64 / CELLS.len() as f64));
+        // Cells that were begun before count by what was left of them.
+        let (share, most) = (share.expect("a share"), left as f64 / CELLS.len() as f64);
+        assert!(
+            share > 0.0 && share <= most + 1e-12,
+            "{share}, {left} cells"
+        );
     }
     for cell in CELLS {
         let [one, two] = [&uninterrupted, &directory].map(|d| d.join("cells").join(cell));
@@ -210,7 +215,7 @@ fn bad_tables_exit_with_two_and_write_nothing() {
         ),
         (&["--protocol", "dynamic"], "--data DIR"),
         (&["--config", "no-such-file.toml"], "cannot be read"),
-        (&["--resume"], "has no table to go on with"),
+        (&["--resume"], "has no run to go on with"),
         (
             &["--images", "0"],
             "the number of images must be at least 1",

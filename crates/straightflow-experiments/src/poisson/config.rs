@@ -13,8 +13,6 @@ use straightflow::projection::SelfTerms;
 use super::discriminator::GameObjective;
 use super::error::GameError;
 
-/// The version of the program, part of a configuration.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What stands before an estimator whose learning rate is multiplied by [`paper_gain`].
 pub(super) const MATCHED: &str = "matched:";
 
@@ -92,10 +90,6 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// `poisson`.
-    pub experiment: String,
-    /// The version of the program.
-    pub version: String,
     /// The rate of the data.
     pub rate: f64,
     /// The generator's first rate.
@@ -193,8 +187,6 @@ impl Settings {
         positive("learning rate", self.learning_rate)?;
         let row = |id: &String| self.row(id);
         let config = Config {
-            experiment: Config::EXPERIMENT.to_owned(),
-            version: VERSION.to_owned(),
             rows: self.estimators.iter().map(row).collect::<Result<_, _>>()?,
             rate: self.rate,
             init: self.init,
@@ -241,24 +233,12 @@ fn usual_tail(epochs: usize) -> usize {
 }
 
 impl Config {
-    /// The name of the experiment.
-    pub const EXPERIMENT: &str = "poisson";
-
     /// Checks a configuration, also one that was read from a file.
     ///
     /// # Errors
     ///
-    /// As [`Settings::config`], and for a configuration of another experiment or version.
+    /// As [`Settings::config`].
     pub fn check(&self) -> Result<(), GameError> {
-        if self.experiment != Self::EXPERIMENT {
-            return Err(GameError::OtherExperiment(self.experiment.clone()));
-        }
-        if self.version != VERSION {
-            return Err(GameError::OtherVersion {
-                found: self.version.clone(),
-                own: VERSION,
-            });
-        }
         positive("rate", self.rate)?;
         positive("initial rate", self.init)?;
         count("number of samples", self.samples)?;

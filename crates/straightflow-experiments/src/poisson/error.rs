@@ -28,20 +28,6 @@ pub enum GameError {
     /// An estimator was refused.
     #[error(transparent)]
     Estimator(straightflow::Error),
-    /// A configuration of another experiment.
-    #[error("this is the configuration of the experiment `{0}`, not of `poisson`")]
-    OtherExperiment(String),
-    /// A configuration of another version of the program.
-    #[error(
-        "the configuration was written by version {found}, and this is {own}: the same bits are \
-         promised for the same version only"
-    )]
-    OtherVersion {
-        /// The version in the configuration.
-        found: String,
-        /// The version of this program.
-        own: &'static str,
-    },
     /// A recorded cell that does not belong to the configuration.
     #[error(
         "the records hold row `{row}` with seeds from {first_seed}, which is no part of this \
@@ -78,17 +64,11 @@ pub enum GameError {
         /// Why.
         source: straightflow::Error,
     },
-    /// The threads could not be made.
-    #[error("no thread could be started")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
 impl GameError {
     /// Whether the user's settings are to blame, and not the run.
     pub fn is_bad_input(&self) -> bool {
-        !matches!(
-            self,
-            Self::Diverged { .. } | Self::Estimate { .. } | Self::Threads(_)
-        )
+        !matches!(self, Self::Diverged { .. } | Self::Estimate { .. })
     }
 }

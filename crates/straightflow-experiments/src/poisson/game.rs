@@ -6,7 +6,6 @@
 //! data and start from the same discriminators.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use burn::tensor::Device;
 use rand_distr::{Distribution as _, Poisson as Counts, Uniform};
@@ -59,21 +58,12 @@ struct Table {
     openness: f64,
 }
 
-/// What the threads of a run tell each other.
-#[derive(Debug, Default)]
-pub(super) struct Pulse {
-    /// Finished iterations, one for each seed.
-    pub(super) iterations: AtomicU64,
-    /// Whether the games that are not finished are no longer wanted.
-    pub(super) cancelled: AtomicBool,
-}
-
-/// Plays one row for a block of seeds; `None` if that was cancelled.
+/// Plays one row for a block of seeds; `None` if whoever hears of the share that is done says `false`.
 pub(super) fn play(
     config: &Config,
     row: &Row,
     seeds: Range<usize>,
-    pulse: &Pulse,
+    progress: &dyn Fn(f64) -> bool,
 ) -> Result<Option<Vec<Game>>, GameError> {
     let estimator = config.estimator(row)?;
     let device = Device::flex();
@@ -82,7 +72,7 @@ pub(super) fn play(
     let table = |seed: usize| Table::new(config, seed, players.child(seed as u64));
     let mut tables: Vec<Table> = seeds.map(table).collect();
     for iteration in 0..config.length() {
-        if pulse.cancelled.load(Ordering::Relaxed) {
+        if !progress(iteration as f64 / config.length() as f64) {
             return Ok(None);
         }
         for table in &mut tables {
@@ -109,8 +99,6 @@ pub(super) fn play(
         for (table, by_log_rate) in tables.iter_mut().zip(gradient) {
             table.descend(config, row, by_log_rate)?;
         }
-        let games = tables.len() as u64;
-        pulse.iterations.fetch_add(games, Ordering::Relaxed);
     }
     let games = tables.into_iter().map(|table| table.finish(config));
     Ok(Some(games.collect()))

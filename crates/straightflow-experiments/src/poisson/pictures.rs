@@ -7,11 +7,11 @@ use straightflow::kernel::{Bandwidth, KernelFamily};
 use straightflow::prelude::*;
 use straightflow::projection::{Measure, MmdLaw};
 
+use super::cells::Cell;
 use super::config::{Config, Row, poisson};
 use super::discriminator::{Critics, Discriminator};
 use super::error::GameError;
 use super::game::{Game, draw};
-use super::run::Cell;
 
 /// A line of a picture.
 #[derive(Clone, Debug, PartialEq)]

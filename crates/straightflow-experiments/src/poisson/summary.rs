@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::Cell;
 use super::config::{Config, MATCHED, Parametrisation, paper_gain};
 use super::discriminator::GameObjective;
 use super::game::Game;
-use super::run::Cell;
 
 /// The paper's Table 1: the row that we put beside each of its lines, mean and standard deviation.
 ///
@@ -92,7 +92,7 @@ impl SummaryRow {
 }
 
 impl Summary {
-    /// Summarises the cells of a complete run, as [`run`](super::run) returns them.
+    /// Summarises the cells of a complete run, in the order of the configuration.
     pub fn new(config: &Config, cells: &[Cell]) -> Self {
         let rows = config.rows.iter().map(|row| {
             let cells = cells.iter().filter(|cell| cell.row == row.id);
@@ -125,7 +125,7 @@ impl Summary {
             }
         });
         let mut summary = Self {
-            experiment: config.experiment.clone(),
+            experiment: "poisson".to_owned(),
             rate: config.rate,
             init: config.init,
             parametrisation: config.parametrisation,

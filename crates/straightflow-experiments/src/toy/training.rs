@@ -1,7 +1,7 @@
 //! The runs: Adam on the logit of one bit, many runs at once where the estimator allows it.
 
 use burn::module::{Module, Param};
-use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use straightflow::distribution::{Bernoulli, Distribution};
 use straightflow::estimator::{Estimator, EstimatorExt};
 use straightflow::{Key, Result};
 
-use super::ToyConfig;
+use super::{Stop, ToyConfig};
 use crate::host::to_host;
 use crate::learner::{Learner, adam};
 
@@ -70,7 +70,7 @@ pub(super) fn keys(config: &ToyConfig) -> [Key; 3] {
     Key::new(config.seed).split()
 }
 
-/// All runs of one estimator.
+/// All runs of one estimator, unless it is stopped.
 ///
 /// Without state they are one batch, whose elements do not see each other. Learned state that served
 /// several runs would average over them and couple them, so then each run is a batch of its own.
@@ -78,40 +78,65 @@ pub(super) fn train(
     config: &ToyConfig,
     estimator: &dyn Estimator,
     steps: usize,
-) -> Result<Vec<Runs>> {
+    stop: &Stop,
+) -> Result<Option<Vec<Runs>>> {
     let p0_of_run = config.p0.iter().flat_map(|p0| vec![*p0; config.seeds]);
     let p0_of_run: Vec<f64> = p0_of_run.collect();
     let [together, apart, _] = keys(config);
     let one_bit = Bernoulli::from_logits(bits(1).logits())?;
     let rate = config.state_learning_rate;
     let tracks = if Learner::new(estimator, apart, one_bit.law(), rate).is_none() {
-        let optimiser = adam();
-        descend(
-            config, estimator, &p0_of_run, steps, together, None, optimiser,
-        )?
+        let batch = Batch {
+            p0: &p0_of_run,
+            key: together,
+            learner: None,
+        };
+        descend(config, estimator, steps, batch, stop)?
     } else {
         let runs = p0_of_run.par_iter().enumerate().map(|(run, p0)| {
             let [initial, draws] = apart.child(run as u64).split();
             let learner = Learner::new(estimator, initial, one_bit.law(), rate);
-            descend(config, estimator, &[*p0], steps, draws, learner, adam())
+            let batch = Batch {
+                p0: &[*p0],
+                key: draws,
+                learner,
+            };
+            descend(config, estimator, steps, batch, stop)
         });
-        let runs: Result<Vec<Vec<Track>>> = runs.collect();
-        runs?.into_iter().flatten().collect()
+        let runs: Result<Option<Vec<Vec<Track>>>> = runs.collect();
+        runs?.map(|runs| runs.concat())
+    };
+    let Some(tracks) = tracks else {
+        return Ok(None);
     };
     let of_p0 = config.p0.iter().zip(tracks.chunks(config.seeds));
-    Ok(of_p0.map(|(p0, tracks)| Runs::new(*p0, tracks)).collect())
+    let runs = of_p0.map(|(p0, tracks)| Runs::new(*p0, tracks));
+    Ok(Some(runs.collect()))
+}
+
+/// Bits that are trained together.
+struct Batch<'a> {
+    /// Their costs.
+    p0: &'a [f64],
+    key: Key,
+    /// What the estimator learns on them.
+    learner: Option<Learner>,
 }
 
 /// Adam on a batch of bits, each with its own `p0`.
 fn descend(
     config: &ToyConfig,
     estimator: &dyn Estimator,
-    p0: &[f64],
     steps: usize,
-    key: Key,
-    mut learner: Option<Learner>,
-    mut optimiser: ModuleOptimizer,
-) -> Result<Vec<Track>> {
+    batch: Batch,
+    stop: &Stop,
+) -> Result<Option<Vec<Track>>> {
+    let Batch {
+        p0,
+        key,
+        mut learner,
+    } = batch;
+    let mut optimiser = adam();
     let cost = cost(p0);
     let mut bits = bits(p0.len());
     let mut tracks = vec![Track::default(); p0.len()];
@@ -123,6 +148,9 @@ fn descend(
         }
         if step == steps {
             break;
+        }
+        if stop() {
+            return Ok(None);
         }
         let current = estimator.at_step(step as u64)?;
         let current = match &learner {
@@ -142,7 +170,7 @@ fn descend(
             learner.learn(&mut gradients, &estimate);
         }
     }
-    Ok(tracks)
+    Ok(Some(tracks))
 }
 
 /// What is remembered of one run.

@@ -5,8 +5,8 @@ use straightflow::Result;
 use straightflow::distribution::{Bernoulli, Distribution};
 use straightflow::estimator::{Estimator, EstimatorExt};
 
-use super::ToyConfig;
 use super::training::{bits, cost, keys};
+use super::{Stop, ToyConfig};
 use crate::host::to_host;
 use crate::learner::Learner;
 
@@ -30,7 +30,11 @@ pub struct Variance {
 }
 
 /// Trains what the estimator learns, with the logit frozen, then draws many estimates.
-pub(super) fn measure(config: &ToyConfig, estimator: &dyn Estimator) -> Result<Variance> {
+pub(super) fn measure(
+    config: &ToyConfig,
+    estimator: &dyn Estimator,
+    stop: &Stop,
+) -> Result<Option<Variance>> {
     let p0 = config.variance.p0;
     let [_, _, key] = keys(config);
     let [initial, training, draws] = key.split();
@@ -39,6 +43,9 @@ pub(super) fn measure(config: &ToyConfig, estimator: &dyn Estimator) -> Result<V
     if let Some(learner) = &mut learner {
         let cost = cost(&[p0]);
         for step in 0..config.variance.steps as u64 {
+            if stop() {
+                return Ok(None);
+            }
             let bound = learner.bind(estimator.at_step(step)?.as_ref())?;
             let q = Bernoulli::from_law(q.law().leaf());
             let estimate = bound.estimate(training.child(step), &q, &cost)?;
@@ -53,6 +60,9 @@ pub(super) fn measure(config: &ToyConfig, estimator: &dyn Estimator) -> Result<V
     let count = config.variance.replicates;
     let mut gradients = Vec::with_capacity(count);
     while gradients.len() < count {
+        if stop() {
+            return Ok(None);
+        }
         let batch = CALL.min(count - gradients.len());
         let q = Bernoulli::from_logits(bits(batch).logits())?;
         let key = draws.child(gradients.len() as u64);
@@ -63,10 +73,10 @@ pub(super) fn measure(config: &ToyConfig, estimator: &dyn Estimator) -> Result<V
     let mean = gradients.iter().sum::<f64>() / count as f64;
     let squares = gradients.iter().map(|g| (g - mean).powi(2)).sum::<f64>();
     let variance = squares / (count as f64 - 1.0);
-    Ok(Variance {
+    Ok(Some(Variance {
         exact: (1.0 - 2.0 * p0) / 4.0,
         mean,
         standard_error: (variance / count as f64).sqrt(),
         log_variance: (variance > ROUNDING * p0.powi(4)).then(|| variance.ln()),
-    })
+    }))
 }

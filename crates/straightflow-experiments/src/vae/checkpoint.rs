@@ -18,6 +18,7 @@ use super::error::VaeError;
 use super::moments::Moments;
 use super::protocol::Source;
 use super::trainer::{Place, Trainer};
+use crate::runner::Recorded;
 
 const MAGIC: &[u8] = b"straightflow checkpoint 1\n";
 const DIGEST: usize = 64;
@@ -26,7 +27,7 @@ const DIGEST: usize = 64;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
-    config: Config,
+    config: Recorded<Config>,
     place: Place,
     moments_weight: f64,
 }
@@ -138,7 +139,7 @@ impl<'a> Trainer<'a> {
     pub fn checkpoint(&self) -> Result<Vec<u8>, VaeError> {
         let pack = |error: burn::store::RecordError| broken(format!("cannot be made: {error}"));
         let head = Head {
-            config: self.config.clone(),
+            config: Recorded::new("vae", self.config.clone()),
             place: self.place.clone(),
             moments_weight: self.moments.weight,
         };
@@ -185,7 +186,8 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self, VaeError> {
         let parts = Parts::read(checkpoint)?;
         let head = head(&parts)?;
-        if !head.config.may_become(config) {
+        let own = Recorded::new("vae", config.clone());
+        if head.config.version != own.version || !head.config.config.may_become(config) {
             return Err(broken("is of another configuration"));
         }
         let mut trainer = Self::new(config, data)?;

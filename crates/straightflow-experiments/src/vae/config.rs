@@ -9,8 +9,6 @@ use straightflow_data::{Partition, Split};
 use super::error::VaeError;
 use super::protocol::{Centring, Preset, Prior, Protocol, Source};
 
-/// The version of the program, part of a configuration.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The units of a hidden layer and the default number of latent variables.
 pub(super) const WIDTH: usize = 200;
 
@@ -116,10 +114,6 @@ impl Direct {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// `vae`.
-    pub experiment: String,
-    /// The version of the program.
-    pub version: String,
     /// The networks.
     pub arch: Architecture,
     /// The latent variables.
@@ -261,8 +255,6 @@ impl Settings {
         let learning_rate = self.learning_rate.unwrap_or(preset.learning_rate);
         let partition = data.partition().unwrap_or(preset.partition);
         let config = Config {
-            experiment: "vae".to_owned(),
-            version: VERSION.to_owned(),
             arch: self.arch,
             latent: self.latent,
             direct: self
@@ -302,33 +294,6 @@ fn usual_state_rate(learning_rate: f64) -> f64 {
     10.0 * learning_rate
 }
 
-/// Where a recorded configuration comes from.
-pub(super) struct Origin<'a> {
-    pub experiment: &'a str,
-    pub version: &'a str,
-    pub data: &'a str,
-    pub data_sha256: &'a str,
-}
-
-impl Origin<'_> {
-    /// Whether it is the expected experiment, of this version of the program, on these images.
-    pub fn check(self, experiment: &str, data: &Source) -> Result<(), VaeError> {
-        if self.experiment != experiment {
-            return Err(VaeError::OtherExperiment(self.experiment.to_owned()));
-        }
-        if self.version != VERSION {
-            return Err(VaeError::OtherVersion {
-                found: self.version.to_owned(),
-                own: VERSION,
-            });
-        }
-        if self.data_sha256 != data.checksum() {
-            return Err(VaeError::OtherData(self.data.to_owned()));
-        }
-        Ok(())
-    }
-}
-
 impl Config {
     /// Looks for settings that are out of their range, and for data that is not the recorded one.
     ///
@@ -336,13 +301,7 @@ impl Config {
     ///
     /// The first that is found.
     pub fn check(&self, data: &Source) -> Result<(), VaeError> {
-        let origin = Origin {
-            experiment: &self.experiment,
-            version: &self.version,
-            data: &self.data,
-            data_sha256: &self.data_sha256,
-        };
-        origin.check("vae", data)?;
+        data.check(&self.data, &self.data_sha256)?;
         let wanted = |setting: &'static str, allowed: &'static str, got: String| {
             Err(VaeError::Setting {
                 setting,

@@ -37,20 +37,6 @@ pub enum VaeError {
     /// The images could not be loaded.
     #[error(transparent)]
     Data(#[from] straightflow_data::Error),
-    /// A configuration of another experiment.
-    #[error("this is the configuration of the experiment `{0}`")]
-    OtherExperiment(String),
-    /// A configuration of another version of the program.
-    #[error(
-        "the configuration was written by version {found}, and this is {own}: the same bits are \
-         promised for the same version only"
-    )]
-    OtherVersion {
-        /// The version in the configuration.
-        found: String,
-        /// The version of this program.
-        own: &'static str,
-    },
     /// The images differ from those of the configuration.
     #[error(
         "the images are not those that were recorded as `{0}`: give the same directory with --data"
@@ -108,6 +94,9 @@ pub enum VaeError {
         /// The number that was asked for.
         asked: u64,
     },
+    /// It was asked to stop, and has left a checkpoint if it had begun.
+    #[error("the run was stopped")]
+    Stopped,
     /// The threads could not be made.
     #[error("no thread could be started")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -122,6 +111,7 @@ impl VaeError {
                 | Self::Diverged { .. }
                 | Self::Evaluation { .. }
                 | Self::Checkpoint { .. }
+                | Self::Stopped
                 | Self::Threads(_)
         )
     }

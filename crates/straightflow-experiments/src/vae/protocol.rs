@@ -33,6 +33,11 @@ impl Protocol {
         }
     }
 
+    /// The epochs that the protocol has for an architecture and its variables.
+    pub fn epochs(self, arch: Architecture, latent: Latent) -> u64 {
+        Preset::new(self, arch, latent).epochs
+    }
+
     /// The images of the protocol: those of a directory, or MNIST as it comes with the program.
     ///
     /// # Errors
@@ -69,6 +74,18 @@ impl Source {
     pub fn new(data: Dataset) -> Self {
         let sha256 = data.sha256();
         Self { data, sha256 }
+    }
+
+    /// Whether these are the images that were recorded.
+    ///
+    /// # Errors
+    ///
+    /// If the checksum is another one.
+    pub fn check(&self, name: &str, checksum: &str) -> Result<(), VaeError> {
+        match checksum == self.checksum() {
+            true => Ok(()),
+            false => Err(VaeError::OtherData(name.to_owned())),
+        }
     }
 
     /// The checksum of the images.

@@ -9,7 +9,7 @@ use super::trainer::Trainer;
 
 /// Steps between checkpoints within an epoch; there is one after each epoch as well.
 const CHECKPOINT_EVERY: u64 = 2000;
-/// Steps between reports of progress.
+/// Steps between reports of progress; there is one after each epoch as well.
 const REPORT_EVERY: u64 = 50;
 /// Test images with their reconstructions.
 const PICTURES: usize = 10;
@@ -40,6 +40,11 @@ pub trait Watcher {
     ///
     /// An error ends the run.
     fn checkpoint(&mut self, bytes: Vec<u8>) -> Result<(), Self::Error>;
+
+    /// Whether the run is to stop after the step that it is in.
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
 }
 
 /// What a run ends with.
@@ -56,7 +61,8 @@ pub struct Finished {
 ///
 /// # Errors
 ///
-/// Bad settings, a checkpoint that does not fit, a cost that is not finite, and the watcher's own.
+/// Bad settings, a checkpoint that does not fit, a cost that is not finite, the watcher's own, and
+/// [`VaeError::Stopped`] after a checkpoint if the watcher wants that.
 pub fn run<W: Watcher + Send>(
     config: &Config,
     data: &Source,
@@ -86,8 +92,8 @@ pub fn run<W: Watcher + Send>(
                 let epoch = trainer.measure()?;
                 watcher.epoch(&epoch)?;
             }
-            let steps = trainer.place.steps;
-            if trainer.at_epoch() || steps.is_multiple_of(CHECKPOINT_EVERY) {
+            let (steps, stop) = (trainer.place.steps, watcher.wants_to_stop());
+            if trainer.at_epoch() || steps.is_multiple_of(CHECKPOINT_EVERY) || stop {
                 // The next step would find out, but then the last good checkpoint were gone.
                 if !trainer.is_finite() {
                     let epoch = trainer.epochs() + u64::from(!trainer.at_epoch());
@@ -95,9 +101,15 @@ pub fn run<W: Watcher + Send>(
                 }
                 watcher.checkpoint(trainer.checkpoint()?)?;
             }
-            if steps.is_multiple_of(REPORT_EVERY) {
+            if stop {
+                return Err(VaeError::Stopped.into());
+            }
+            if trainer.at_epoch() || steps.is_multiple_of(REPORT_EVERY) {
                 watcher.progress(trainer.share())?;
             }
+        }
+        if watcher.wants_to_stop() {
+            return Err(VaeError::Stopped.into());
         }
         Ok(Finished {
             summary: trainer.summary()?,

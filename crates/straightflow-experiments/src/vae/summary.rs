@@ -39,7 +39,6 @@ pub struct Epoch {
 
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Summary {
     /// The row of a table, one only.
     pub rows: Vec<Row>,

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use straightflow_experiments::vae::{TableRow, TableSummary};
+use straightflow_experiments::table2::{TableRow, TableSummary};
 
 const PAGES: [&str; 2] = [
     "docs/debiased-straight-through.md",

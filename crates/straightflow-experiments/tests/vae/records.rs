@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use straightflow_experiments::vae::{TableRow, TableSummary};
+use straightflow_experiments::table2::{TableRow, TableSummary};
 
 fn rows(name: &str) -> Vec<TableRow> {
     let place = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../results");

@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 use super::ReportError;
 use super::figure::Figure;
 use super::image::{self, Image};
+use super::{Show, unknown};
+use crate::page::Page;
 use crate::record::{self, CONFIG, METRICS, SUMMARY, TIMING};
 
 /// A JSON object.
@@ -21,17 +23,14 @@ pub struct Recorded {
     pub directory: PathBuf,
     /// `config.toml`, word for word.
     pub config_text: String,
-    pub config: toml::Table,
-    pub summary: Object,
-    /// The rows of the summary.
-    pub rows: Vec<Object>,
+    pub page: Page,
     pub timing: Object,
     pub figures: Vec<Figure>,
     pub images: Vec<Image>,
 }
 
 impl Recorded {
-    pub fn read(directory: &Path) -> Result<Self, ReportError> {
+    pub fn read(directory: &Path, show: &Show) -> Result<Self, ReportError> {
         let not_a_run = || ReportError::NotARun {
             path: directory.to_owned(),
         };
@@ -43,8 +42,16 @@ impl Recorded {
         let summary = read(&summary_path)?.ok_or_else(|| ReportError::Unfinished {
             path: directory.to_owned(),
         })?;
-        let mut summary = parse_object(&summary_path, &summary)?;
-        let rows = take_rows(&summary_path, &mut summary)?;
+        let summary = parse_object(&summary_path, &summary)?;
+        let rows = rows(&summary_path, &summary)?;
+        let experiment = experiment(&summary, &config);
+        let page = match show(experiment, &Value::Object(summary.clone())) {
+            Some(page) => page.map_err(|error| ReportError::Unexpected {
+                path: summary_path,
+                reason: format!("it is no summary of `{experiment}`: {error}"),
+            })?,
+            None => unknown::page(experiment, &summary, &rows),
+        };
 
         // The page does not show single records, but a run whose records are damaged is not one to
         // report on.
@@ -61,20 +68,11 @@ impl Recorded {
         Ok(Self {
             directory: directory.to_owned(),
             config_text,
-            config,
-            summary,
-            rows,
+            page,
             timing,
             figures: figures(directory)?,
             images: images(directory)?,
         })
-    }
-
-    /// What kind of run it is.
-    pub fn experiment(&self) -> &str {
-        let summary = self.summary.get("experiment").and_then(Value::as_str);
-        let config = self.config.get("experiment").and_then(toml::Value::as_str);
-        summary.or(config).unwrap_or("unnamed experiment")
     }
 
     /// The command line that made it, if it is recorded. It stands beside the times, because the same
@@ -82,6 +80,13 @@ impl Recorded {
     pub fn command(&self) -> Option<&str> {
         self.timing.get("command").and_then(Value::as_str)
     }
+}
+
+/// What kind of run it is.
+fn experiment<'a>(summary: &'a Object, config: &'a toml::Table) -> &'a str {
+    let summary = summary.get("experiment").and_then(Value::as_str);
+    let config = config.get("experiment").and_then(toml::Value::as_str);
+    summary.or(config).unwrap_or("unnamed experiment")
 }
 
 /// The bytes of a file, or none if there is no such file.
@@ -129,19 +134,19 @@ fn parse_object(path: &Path, text: &str) -> Result<Object, ReportError> {
     })
 }
 
-fn take_rows(path: &Path, summary: &mut Object) -> Result<Vec<Object>, ReportError> {
+fn rows(path: &Path, summary: &Object) -> Result<Vec<Object>, ReportError> {
     let unexpected = |reason: &str| ReportError::Unexpected {
         path: path.to_owned(),
         reason: reason.to_owned(),
     };
-    let rows = match summary.remove("rows") {
+    let rows = match summary.get("rows") {
         Some(Value::Array(rows)) => rows,
         Some(_) => return Err(unexpected("`rows` is not an array")),
         None => return Err(unexpected("there are no `rows`")),
     };
-    rows.into_iter()
+    rows.iter()
         .map(|row| match row {
-            Value::Object(row) => Ok(row),
+            Value::Object(row) => Ok(row.clone()),
             _ => Err(unexpected("one of the `rows` is not an object")),
         })
         .collect()

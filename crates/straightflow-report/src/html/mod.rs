@@ -4,13 +4,11 @@
 //! tables that scroll by themselves on narrow screens. The same runs give the same bytes.
 
 mod error;
-mod experiment;
 mod figure;
 mod image;
+mod layout;
 mod load;
-mod number;
-mod page;
-mod table;
+mod unknown;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,23 +17,43 @@ use std::path::{Path, PathBuf};
 pub use error::ReportError;
 use load::Recorded;
 
+use crate::page::Page;
 use crate::record;
 
 /// What the head of every report says, by which an older one is known.
 const GENERATOR: &str = "straightflow-report";
+
+/// What is said about the summary of an experiment: a page, or why it is no summary of it; none for an
+/// experiment that is not known, which gets a table of its fields.
+pub type Show<'a> =
+    dyn Fn(&str, &serde_json::Value) -> Option<Result<Page, serde_json::Error>> + 'a;
 
 /// The page for these run directories, in their order.
 ///
 /// # Errors
 /// There is no directory, one of them is not a finished run or named twice, or a file in it is not
 /// what a run has there.
-pub fn render<P: AsRef<Path>>(directories: &[P]) -> Result<String, ReportError> {
+pub fn render<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<String, ReportError> {
+    Ok(layout::render(&read(directories, show)?))
+}
+
+/// What the terminal shows of these run directories, in their order.
+///
+/// # Errors
+/// Those of [`render`].
+pub fn text<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<String, ReportError> {
+    let runs = read(directories, show)?;
+    let texts: Vec<String> = runs.iter().map(|run| run.page.text()).collect();
+    Ok(texts.join("\n"))
+}
+
+fn read<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<Vec<Recorded>, ReportError> {
     if directories.is_empty() {
         return Err(ReportError::Nothing);
     }
     let mut runs: Vec<Recorded> = Vec::new();
     for directory in directories {
-        let run = Recorded::read(directory.as_ref())?;
+        let run = Recorded::read(directory.as_ref(), show)?;
         // The configuration determines the results, so the same one twice is the same run twice.
         if let Some(same) = runs
             .iter()
@@ -48,7 +66,7 @@ pub fn render<P: AsRef<Path>>(directories: &[P]) -> Result<String, ReportError> 
         }
         runs.push(run);
     }
-    Ok(page::render(&runs))
+    Ok(runs)
 }
 
 /// Writes a page as a whole. An older report is replaced, anything else is not.

@@ -3,6 +3,7 @@
 // Each test file uses a part of it.
 #![allow(dead_code)]
 
+pub mod show;
 mod vae;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,158 @@
+//! The command line of straightflow, for a list of experiments: it parses, dispatches and prints.
+
+mod bench;
+mod experiment;
+mod interrupt;
+mod list;
+mod report;
+mod reproduce;
+mod screen;
+mod ui;
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+use straightflow_experiments::Entry;
+
+use crate::ui::Printed;
+
+/// Gradients through discrete random variables: the estimators and what they promise.
+#[derive(Parser)]
+#[command(name = "straightflow", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The commands beside those of the experiments.
+#[derive(Subcommand)]
+enum Command {
+    /// Every estimator: families, bias, needs, cost, reference; and every experiment.
+    #[command(after_help = "Examples:
+  straightflow list
+  straightflow list --experiments
+  straightflow list --json | jq '.[].id'
+  straightflow list --markdown > docs/estimators.md")]
+    List(list::Arguments),
+    /// Run directories into one self-contained page: tables, plots, the paper's numbers.
+    #[command(after_help = "Examples:
+  straightflow report out/poisson
+  straightflow report out/poisson out/toy out/lab --out report.html
+  straightflow report results/2026-11-16-toy --text")]
+    Report(report::Arguments),
+    /// Every experiment, and one page of all: tables beside the paper's numbers, learning curves.
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(reproduce::Arguments),
+    /// The time of a training step, for estimators and architectures.
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::Arguments),
+    /// A completion script for a shell.
+    #[command(after_help = "Examples:
+  straightflow completions bash > ~/.local/share/bash-completion/completions/straightflow
+  straightflow completions zsh > ~/.zfunc/_straightflow")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// Runs a command line, the name of the program first, and says on stderr what went wrong.
+pub fn main(experiments: &[Entry], words: &[OsString]) -> ExitCode {
+    let result = run(experiments, words, &mut Printed(io::stdout().lock()));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => match error.downcast::<clap::Error>() {
+            // clap itself exits with 2 for bad arguments and with 0 for help.
+            Ok(error) => error.exit(),
+            Err(error) => {
+                ui::say(format_args!("straightflow: {error:#}"));
+                ExitCode::from(ui::exit_code(&error))
+            }
+        },
+    }
+}
+
+/// Runs a command line, the name of the program first, and prints what it has to say.
+///
+/// # Errors
+///
+/// Those of the parser, and those of the command.
+pub fn run(
+    experiments: &[Entry],
+    words: &[OsString],
+    mut out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let out = &mut out;
+    let matches = parse(experiments, words)?;
+    if let Some((name, matches)) = matches.subcommand()
+        && let Some(entry) = experiments.iter().find(|entry| entry.id == name)
+    {
+        return experiment::run(entry, matches, words, out);
+    }
+    match Cli::from_arg_matches(&matches)?.command {
+        Command::List(arguments) => list::run(&arguments, experiments, out),
+        Command::Bench(arguments) => bench::run(&arguments, out),
+        Command::Report(arguments) => report::run(&arguments, experiments, out),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, experiments, *out),
+        Command::Completions { shell } => completions(experiments, shell, out),
+    }
+}
+
+/// All commands, those of the experiments first.
+fn commands(experiments: &[Entry]) -> clap::Command {
+    let own = experiments.iter().enumerate();
+    let own = own.map(|(order, entry)| entry.command().display_order(order));
+    // Otherwise `--epochs -1` were two options, and the message one about the second.
+    let with_negative_numbers = |option: Arg| match option.get_action().takes_values() {
+        true => option.allow_negative_numbers(true),
+        false => option,
+    };
+    Cli::command()
+        .subcommands(own)
+        .mut_subcommands(|command| command.mut_args(with_negative_numbers))
+}
+
+fn parse(experiments: &[Entry], words: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    let command = commands(experiments);
+    let matches = command.clone().try_get_matches_from(words);
+    matches.map_err(|error| with_hint(error, &command))
+}
+
+/// clap has no hint for short words with swapped letters, such as `vea`.
+fn with_hint(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let known = command.get_subcommands().map(clap::Command::get_name);
+    let distance = |name: &&str| strsim::osa_distance(name, word);
+    let near = known
+        .min_by_key(distance)
+        .filter(|name| distance(name) <= 2);
+    if let Some(name) = near.map(str::to_owned) {
+        let names = ContextValue::Strings(vec![name]);
+        error.insert(ContextKind::SuggestedSubcommand, names);
+    }
+    error
+}
+
+fn completions(experiments: &[Entry], shell: Shell, out: &mut impl Write) -> anyhow::Result<()> {
+    // clap_complete panics when it cannot write.
+    let mut script = Vec::new();
+    let mut command = commands(experiments);
+    clap_complete::generate(shell, &mut command, "straightflow", &mut script);
+    out.write_all(&script)?;
+    Ok(())
+}
+
+/// A reader that has seen enough (`| head`) is no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}

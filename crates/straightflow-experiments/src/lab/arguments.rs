@@ -1,0 +1,84 @@
+//! The command line of the laboratory.
+
+use clap::Args;
+use straightflow::distribution::FamilyKind;
+use straightflow::estimator::Spec;
+
+use super::{LabConfig, PROBLEMS};
+use crate::arguments::{count, given};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  straightflow lab                              tables and recommendations, nothing is written
+  straightflow lab --family poisson --budget 8 --unbiased
+  straightflow lab --estimators straight-through pwgf:bandwidth=1sd
+  straightflow lab --out runs/lab --json > lab.json
+  straightflow lab --config runs/lab/config.toml --seed 2 --out runs/again";
+
+/// What the command line offers.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Only this family: bernoulli, categorical, poisson, binomial or negative-binomial.
+    #[arg(long, value_name = "FAMILY", value_parser = family)]
+    family: Option<FamilyKind>,
+    /// The variables, by their ids, space-separated [default: all].
+    #[arg(long, value_name = "ID", num_args = 1.., conflicts_with = "family")]
+    problems: Vec<String>,
+    /// Evaluations of the cost and backward passes through it that one estimate may take,
+    /// space-separated [default: 2 8 32].
+    #[arg(long, value_name = "N", num_args = 1.., value_parser = count::<usize>)]
+    budget: Vec<usize>,
+    /// Recommend unbiased estimators only.
+    #[arg(long)]
+    pub(super) unbiased: bool,
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all, with some
+    /// variants].
+    #[arg(long, value_name = "SPEC", num_args = 1..)]
+    estimators: Vec<Spec>,
+    /// Independent estimates behind each number of the table [default: 20000].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    replicates: Option<usize>,
+    /// Independent estimates within each budget [default: a fifth of the others].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    budget_replicates: Option<usize>,
+    /// Steps for which learned state is trained before, on 32 estimates each [default: 500].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    training_steps: Option<usize>,
+    /// Of Adam on learned state [default: 0.01].
+    #[arg(long, value_name = "RATE")]
+    state_learning_rate: Option<f64>,
+    /// The seed of all randomness [default: 1].
+    #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
+    seed: Option<u64>,
+}
+
+fn family(text: &str) -> Result<FamilyKind, String> {
+    let known = FamilyKind::ALL.iter();
+    let found = known.copied().find(|family| family.to_string() == text);
+    found.ok_or_else(|| {
+        let known: Vec<String> = FamilyKind::ALL.iter().map(FamilyKind::to_string).collect();
+        format!("no such family: take {}", known.join(", "))
+    })
+}
+
+impl Arguments {
+    /// What was given, in place of what was there.
+    pub(super) fn config(&self, from: LabConfig) -> LabConfig {
+        let fifth = self.replicates.map(|replicates| (replicates / 5).max(2));
+        let budget_replicates = self.budget_replicates.or(fifth);
+        let mut problems = given(&self.problems, from.problems);
+        if let Some(family) = self.family {
+            let of_family = PROBLEMS.iter().filter(|problem| problem.kind() == family);
+            problems = of_family.map(|problem| problem.id.to_owned()).collect();
+        }
+        LabConfig {
+            seed: self.seed.unwrap_or(from.seed),
+            problems,
+            estimators: given(&self.estimators, from.estimators),
+            budgets: given(&self.budget, from.budgets),
+            replicates: self.replicates.unwrap_or(from.replicates),
+            budget_replicates: budget_replicates.unwrap_or(from.budget_replicates),
+            training_steps: self.training_steps.unwrap_or(from.training_steps),
+            state_learning_rate: self.state_learning_rate.unwrap_or(from.state_learning_rate),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What is said about the measurements: a table for each variable, what to use, and every number.
+
+use std::collections::HashMap;
+
+use straightflow::distribution::FamilyKind;
+use straightflow_report::page::{Column, Format, Label, Page, Table};
+
+use super::{
+    Failure, Measurement, PROBLEMS, Problem, Recommendation, Row, Summary, objectives, standings,
+};
+
+pub(super) fn page(summary: &Summary) -> Page {
+    let overviews = PROBLEMS
+        .iter()
+        .filter_map(|problem| overview(problem, summary));
+    let details = Table::split(
+        &measured(summary),
+        &summary.rows,
+        |row| format!("{}, {}", row.problem, row.objective),
+        |row| Label::new(&row.label, row.spec.to_string()),
+    );
+    Page::new(
+        "The laboratory",
+        "Every estimator against the exact gradient, which is found by enumeration, for each variable and \
+         each test cost. The recommendations come from the same numbers: the error is the geometric mean \
+         over the costs of the root mean square error, relative to the largest gradient that a cost of the \
+         same variance can have.",
+    )
+    .tables(overviews)
+    .tables(advice(summary))
+    .tables(details.into_iter().map(Table::detail))
+    .remarks([
+        "Under the name of a cost stand bias and standard deviation of the smallest estimate; the deviation of \
+         one that takes several draws is multiplied with the root of their number. !: bias above half of \
+         the gradient; !!: the expectation points uphill; error: it cannot be computed. Learned state is \
+         trained before, which no budget counts.",
+    ])
+}
+
+/// An estimator on all costs of a variable.
+struct Line {
+    spec: String,
+    label: String,
+    /// By cost.
+    cells: Vec<String>,
+    /// By budget.
+    errors: Vec<Option<f64>>,
+}
+
+fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
+    let rows = summary.rows.iter().filter(|row| row.problem == problem.id);
+    let rows: Vec<&Row> = rows.collect();
+    let first = rows.first()?;
+    let mut specs: Vec<(String, String)> = Vec::new();
+    for row in &rows {
+        let spec = row.spec.to_string();
+        if specs.iter().all(|(known, _)| *known != spec) {
+            specs.push((spec, row.label.clone()));
+        }
+    }
+    let by_place: HashMap<(String, &str), &Row> = rows
+        .iter()
+        .map(|row| ((row.spec.to_string(), row.objective.as_str()), *row))
+        .collect();
+    let costs: Vec<&str> = objectives(problem).iter().map(|one| one.id).collect();
+    let exact = costs.iter().map(|cost| {
+        let mut of_cost = rows.iter().filter(|row| row.objective == *cost);
+        of_cost
+            .next()
+            .map_or_else(String::new, |row| exact_gradient(row))
+    });
+    let mut lines = vec![Line {
+        spec: "exact".to_owned(),
+        label: "exact".to_owned(),
+        cells: exact.collect(),
+        errors: vec![None; summary.budgets.len()],
+    }];
+    let standings: Vec<_> = (0..first.budgets.len())
+        .map(|index| standings(&rows, |row| row.budgets[index].as_ref()))
+        .collect();
+    lines.extend(specs.into_iter().map(|(spec, label)| {
+        Line {
+            cells: costs
+                .iter()
+                .map(|cost| {
+                    by_place
+                        .get(&(spec.clone(), *cost))
+                        .map_or_else(String::new, |row| cell(row))
+                })
+                .collect(),
+            errors: standings
+                .iter()
+                .map(|one| {
+                    one.iter()
+                        .find(|one| one.spec.to_string() == spec)
+                        .map(|one| one.error)
+                })
+                .collect(),
+            spec,
+            label,
+        }
+    }));
+
+    let mut columns: Vec<Column<Line>> = costs
+        .iter()
+        .enumerate()
+        .map(|(i, cost)| {
+            Column::new(*cost, *cost, Format::Plain, move |one: &Line| {
+                one.cells[i].clone()
+            })
+        })
+        .collect();
+    for (i, budget) in summary.budgets.iter().enumerate() {
+        let error = Column::new(
+            format!("error_within_{budget}"),
+            format!("<= {budget}"),
+            Format::Decimals(3),
+            move |one: &Line| one.errors[i],
+        );
+        columns.push(error.group("error").about(format!(
+            "the geometric mean over the costs of the root mean square error within {budget} evaluations \
+             and backward passes; a dash where that is too little"
+        )));
+    }
+    let by = match problem.means.len() {
+        1 => "the mean",
+        _ if problem.kind() == FamilyKind::Categorical => "the logits",
+        _ => "the means",
+    };
+    let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
+    Some(table.with_caption(format!("{}, gradients by {by}", problem.label)))
+}
+
+/// The exact gradient, or its norm.
+fn exact_gradient(row: &Row) -> String {
+    match row.exact.as_slice() {
+        [one] => number(*one),
+        several => number(several.iter().map(|g| g * g).sum::<f64>().sqrt()),
+    }
+}
+
+/// Bias, standard deviation of one draw, and the mark of a failure.
+fn cell(row: &Row) -> String {
+    let Some(single) = &row.single else {
+        return "error".to_owned();
+    };
+    let mark = match row.failure {
+        Some(Failure::WrongSign) => "!!",
+        Some(Failure::Bias) => "!",
+        _ => "",
+    };
+    let std = single.std * (single.draws as f64).sqrt();
+    format!("{}/{}{mark}", bias(single, row), number(std))
+}
+
+/// The bias, or 0 if it is within three standard errors. That of several coordinates is a norm.
+fn bias(single: &Measurement, row: &Row) -> String {
+    if single.bias.abs() <= 3.0 * single.bias_error + 1e-9 * row.scale {
+        return "0".to_owned();
+    }
+    let signed = row.exact.len() == 1 && single.bias > 0.0;
+    let sign = if signed { "+" } else { "" };
+    format!("{sign}{}", number(single.bias))
+}
+
+/// Three significant digits, without needless zeros.
+fn number(x: f64) -> String {
+    if x.abs() < 5e-7 {
+        return "0".to_owned();
+    }
+    let digits = (2 - x.abs().log10().floor() as i32).clamp(0, 7) as usize;
+    let text = format!("{x:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// What to use, if there is something to choose from.
+fn advice(summary: &Summary) -> Option<Table> {
+    const BEST: &str = "the best";
+    const NEXT: &str = "the next";
+    let error = Format::Significant(3);
+    let columns = [
+        Column::new(
+            "budget",
+            "budget",
+            Format::Significant(4),
+            |one: &Recommendation| one.budget,
+        ),
+        Column::new("unbiased", "bias", Format::Plain, |one: &Recommendation| {
+            if one.unbiased { "unbiased" } else { "any" }
+        }),
+        Column::new("best.spec", "use", Format::Plain, |one: &Recommendation| {
+            one.best.spec.to_string()
+        })
+        .group(BEST),
+        Column::new("best.error", "error", error, |one: &Recommendation| {
+            one.best.error
+        })
+        .group(BEST),
+        Column::new(
+            "best.trained",
+            "trained",
+            Format::Plain,
+            |one: &Recommendation| one.best.trained,
+        )
+        .group(BEST)
+        .about("whether it has state that is trained before"),
+        Column::new("best.failures", "fails", error, |one: &Recommendation| {
+            one.best.failures
+        })
+        .group(BEST)
+        .about("the costs on which it fails"),
+        Column::new("best.worst", "worst", error, |one: &Recommendation| {
+            one.best.worst
+        })
+        .group(BEST)
+        .about("its largest error on a single cost"),
+        Column::new(
+            "next.spec",
+            "estimator",
+            Format::Plain,
+            |one: &Recommendation| one.next.as_ref().map(|next| next.spec.to_string()),
+        )
+        .group(NEXT),
+        Column::new("next.error", "error", error, |one: &Recommendation| {
+            one.next.as_ref().map(|next| next.error)
+        })
+        .group(NEXT),
+    ];
+    let label = |one: &Recommendation| Label::new(one.family.to_string(), one.family.to_string());
+    let table = Table::new(&columns, &summary.recommendations, label);
+    (!table.rows.is_empty()).then(|| table.with_caption("recommendations"))
+}
+
+/// Every number of a cost of a variable.
+fn measured(summary: &Summary) -> Vec<Column<Row>> {
+    const SINGLE: &str = "the smallest estimate";
+    let significant = Format::Significant(3);
+    fn of<T>(row: &Row, value: impl Fn(&Measurement) -> T) -> Option<T> {
+        row.single.as_ref().map(value)
+    }
+    let mut columns = vec![
+        Column::new("single.bias", "bias", significant, |row: &Row| of(row, |one| one.bias))
+            .group(SINGLE)
+            .about(
+                "expectation of the estimate less the exact gradient, with the noise of the measurement; of \
+                 several coordinates the norm",
+            ),
+        Column::new("single.std", "sd", significant, |row: &Row| of(row, |one| one.std))
+            .group(SINGLE)
+            .about("standard deviation of one estimate"),
+        Column::new("single.evaluations", "f", significant, |row: &Row| {
+            of(row, |one| one.evaluations)
+        })
+        .group(SINGLE)
+        .about("evaluations of the cost for one estimate"),
+        Column::new("single.gradients", "df", significant, |row: &Row| {
+            of(row, |one| one.gradients)
+        })
+        .group(SINGLE)
+        .about("backward passes through the cost for one estimate"),
+    ];
+    for (i, budget) in summary.budgets.iter().enumerate() {
+        let rmse = Column::new(
+            format!("budgets.{i}.rmse"),
+            format!("<= {budget}"),
+            significant,
+            move |row: &Row| row.budgets[i].as_ref().map(|one| one.rmse),
+        );
+        let about = "root mean square error of the largest estimate that a budget pays for";
+        columns.push(rmse.group("error").about(about));
+    }
+    columns.push(Column::new(
+        "failure",
+        "failure",
+        Format::Plain,
+        |row: &Row| {
+            row.failure.as_ref().map(|failure| match failure {
+                Failure::WrongSign => "wrong sign",
+                Failure::Bias => "bias",
+                Failure::Error(_) => "error",
+            })
+        },
+    ));
+    columns
+}

@@ -1,0 +1,196 @@
+//! What is said about the game: the table beside the paper's, and how to read it.
+
+use straightflow_report::page::{Column, Format, Label, Page, Table, Value};
+
+use super::discriminator::GameObjective;
+use super::game::FLOOR;
+use super::summary::{Summary, SummaryRow};
+
+pub(super) fn page(summary: &Summary) -> Page {
+    let table = Table::new(&columns(summary.seeds), &summary.rows, |row| {
+        Label::new(&row.label, &row.spec)
+    });
+    Page::new(
+        "The Poisson game",
+        "A generator with one parameter, the rate of a Poisson variable, plays against a discriminator \
+         that learns to tell its samples from those of the data. Every row is the same game with another \
+         estimator of the generator's gradient.",
+    )
+    .lead(lead(summary))
+    .fact("gain of the paper's gradient", summary.paper_gain)
+    .table(table)
+    .remarks(floored(summary))
+    .remarks([summary.finding.clone()])
+    .remarks(controls(&summary.rows))
+}
+
+fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
+    const OURS: &str = "this run";
+    const PAPER: &str = "Table 1";
+    let number = |key: &str, heading: &str, value: fn(&SummaryRow) -> f64| {
+        Column::new(key, heading, Format::Decimals(4), value).group(OURS)
+    };
+    let settle = move |row: &SummaryRow| match row.settled == seeds {
+        true => Value::from(row.settle),
+        false => Value::from(format!("{} of {seeds}", row.settled)),
+    };
+    vec![
+        number("learning_rate", "lr", |row| row.learning_rate)
+            .group("")
+            .about("the learning rate of the generator"),
+        number("mean", "mean", |row| row.mean)
+            .about("the rate, averaged over the last part of the game and over seeds")
+            .paper(PAPER, |row| row.paper_mean),
+        number("time_std", "sd", |row| row.time_std)
+            .about(
+                "standard deviation of the rate over the last part of a game, averaged over seeds; the \
+                 paper does not say over what its own is",
+            )
+            .paper(PAPER, |row| row.paper_std),
+        number("time_std_error", "+-", |row| row.time_std_error)
+            .about("the standard error of that average"),
+        number("seed_std", "sd over seeds", |row| row.seed_std)
+            .about("standard deviation of the last rate over seeds"),
+        number("rmse", "rms error", |row| row.rmse)
+            .about("root of the mean squared distance to the rate of the data"),
+        Column::new("settle", "settled", Format::Decimals(0), settle)
+            .group(OURS)
+            .about(
+                "the step from which on the rate stays near that of the data; or how many games come to \
+                 that",
+            ),
+    ]
+}
+
+fn lead(summary: &Summary) -> String {
+    let data = match summary.data {
+        0 => "fresh data".to_owned(),
+        size => format!("a fixed data set of {size} for each seed"),
+    };
+    let objective = match summary.objective {
+        GameObjective::LogLoss => "",
+        GameObjective::Literal => ", with the objective as it is printed",
+    };
+    let seeds = match summary.seeds {
+        1 => "1 seed".to_owned(),
+        seeds => format!("{seeds} seeds"),
+    };
+    format!(
+        "Data from Pois({}), generator from {}, {seeds} of {} epochs, {data}{objective}. Mean and deviations \
+         over the last {} epochs; a game has settled when it stays within {:.2} of the rate.",
+        summary.rate, summary.init, summary.epochs, summary.tail, summary.tolerance,
+    )
+}
+
+fn floored(summary: &Summary) -> Option<String> {
+    let steps: usize = summary.rows.iter().map(|row| row.floored).sum();
+    let floor = FLOOR * summary.rate;
+    (steps > 0).then(|| format!("The rate was held at its floor of {floor} in {steps} steps."))
+}
+
+/// Rows without numbers in the paper are controls: they tell whether a small spread is the method's or
+/// comes from elsewhere.
+fn controls(rows: &[SummaryRow]) -> Vec<String> {
+    /// Standard deviations that differ by less are called alike.
+    const ALIKE: f64 = 1.5;
+    let (paper, controls): (Vec<&SummaryRow>, Vec<&SummaryRow>) =
+        rows.iter().partition(|row| row.paper_std.is_some());
+    let least = paper
+        .iter()
+        .min_by(|a, b| a.time_std.total_cmp(&b.time_std));
+    let (Some(least), false) = (least, controls.is_empty()) else {
+        return Vec::new();
+    };
+    let alike: Vec<String> = controls
+        .iter()
+        .filter(|row| row.time_std <= ALIKE * least.time_std)
+        .map(|row| format!("{} ({:.4})", row.label, row.time_std))
+        .collect();
+    let found = match alike.len() {
+        0 => format!("No control row comes within a factor of {ALIKE} of it."),
+        count => format!(
+            "It is matched, within a factor of {ALIKE} or better, by the control {} {}: a spread this \
+             small is not particular to that method.",
+            if count == 1 { "row" } else { "rows" },
+            alike.join(", "),
+        ),
+    };
+    vec![
+        "Rows without numbers of the paper are controls. The exact gradient has no noise of an \
+         estimator, so its spread is that of the game itself. A row with a matched gain takes steps as \
+         short as those of pWGF, and one with unit gain takes pWGF's direction with the steps of the \
+         others; together they tell the direction of a step from its length."
+            .to_owned(),
+        format!(
+            "Of the paper's rows, {} has the smallest standard deviation over time, {:.4}. {found}",
+            least.label, least.time_std
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(label: &str, time_std: f64, paper_std: Option<f64>) -> SummaryRow {
+        SummaryRow {
+            id: label.to_owned(),
+            label: label.to_owned(),
+            spec: label.to_owned(),
+            learning_rate: 2.5,
+            mean: 5.0,
+            time_std,
+            time_std_error: 0.0,
+            seed_std: 0.1,
+            rmse: 0.1,
+            settle: 90.0,
+            settled: 2,
+            floored: 0,
+            openness: 1.0,
+            paper_mean: paper_std.map(|_| 5.1),
+            paper_std,
+        }
+    }
+
+    fn rows(control: f64) -> [SummaryRow; 3] {
+        [
+            row("pWGF", 0.01, Some(0.013)),
+            row("ST", 0.16, Some(0.161)),
+            row("ST, matched", control, None),
+        ]
+    }
+
+    #[test]
+    fn the_remark_on_controls_follows_the_rows() {
+        let remark = |control: f64| controls(&rows(control)).pop().expect("a remark");
+        assert!(remark(0.012).contains("pWGF has the smallest"));
+        assert!(remark(0.012).contains("ST, matched (0.0120)"));
+        assert!(remark(0.1).contains("No control row"));
+        assert!(controls(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_paper_s_numbers_stand_beside_ours() {
+        let table = Table::new(&columns(2), &rows(0.1), |row| row.label.as_str().into());
+        let text = table.text();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("ST "))
+            .expect("a row");
+        let numbers: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let expected = [
+            "2.5000",
+            "5.0000",
+            "0.1600",
+            "0.0000",
+            "0.1000",
+            "0.1000",
+            "90",
+            "5.1000",
+            "0.1610",
+            "−0.1000",
+            "−0.0010",
+        ];
+        assert_eq!(numbers, expected, "{text}");
+    }
+}

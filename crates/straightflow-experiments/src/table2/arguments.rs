@@ -1,0 +1,94 @@
+//! The command line of the table.
+
+use clap::Args;
+use straightflow::estimator::Spec;
+
+use super::config::TableConfig;
+use crate::arguments::{count, given, word};
+use crate::vae::{
+    ARCHITECTURES, Architecture, ImageArguments, LATENTS, Latent, PROTOCOLS, Protocol, Source,
+    VaeError,
+};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  straightflow table2 --epochs 10 --out runs/table2        the paper's estimators on all architectures
+  straightflow table2 --arch linear --estimators arm disarm --seeds 3 --epochs 100 --out runs/arm
+  straightflow table2 --out runs/arm --resume --epochs 400      makes all of its runs longer
+  straightflow table2 --beyond --epochs 10 --out runs/beyond
+  straightflow table2 --latent poisson --arch nonlinear --epochs 10 --out runs/counts
+An interrupted table goes on when it is run again.";
+
+/// What the command line offers.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// The networks, space-separated [default: all three].
+    #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
+    arch: Vec<Architecture>,
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: the paper's; for
+    /// other latent variables, those that take them].
+    #[arg(long, value_name = "SPEC", num_args = 1..)]
+    estimators: Vec<Spec>,
+    /// Estimators that the paper does not have as well.
+    #[arg(long, conflicts_with_all = ["estimators", "config", "resume"])]
+    beyond: bool,
+    /// Which images, and the settings that come with them [default: threshold].
+    #[arg(long, value_name = "PROTOCOL", value_parser = word::<Protocol>(PROTOCOLS))]
+    protocol: Option<Protocol>,
+    /// The latent variables [default: bernoulli].
+    #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
+    latent: Option<Latent>,
+    /// Runs for each architecture and estimator, with the seeds from 1 on [default: 1].
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    seeds: Option<u64>,
+    /// Passes over the training images [default: the protocol's].
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    epochs: Option<u64>,
+    #[command(flatten)]
+    images: ImageArguments,
+}
+
+impl Arguments {
+    /// What is to be run, and on which images.
+    pub(super) fn config(
+        &self,
+        recorded: Option<TableConfig>,
+    ) -> Result<(TableConfig, Source), VaeError> {
+        let protocol = self.protocol.or(recorded.as_ref().map(|one| one.protocol));
+        let protocol = protocol.unwrap_or(Protocol::Threshold);
+        let data = protocol.load(self.images.data.as_deref())?;
+        let config = match recorded {
+            Some(recorded) if recorded.protocol == protocol => recorded,
+            Some(recorded) => recorded.on(protocol, &data),
+            None => {
+                let latent = self.latent.unwrap_or(Latent::Bernoulli);
+                TableConfig::new(protocol, &data, latent, self.beyond)
+            }
+        };
+        for (name, count) in [
+            ("number of epochs", self.epochs),
+            (
+                "number of images",
+                self.images.images.map(|images| images as u64),
+            ),
+        ] {
+            if count == Some(0) {
+                return Err(VaeError::Setting {
+                    setting: name,
+                    allowed: "at least 1",
+                    got: "0".to_owned(),
+                });
+            }
+        }
+        let config = TableConfig {
+            latent: self.latent.unwrap_or(config.latent),
+            archs: given(&self.arch, config.archs),
+            estimators: given(&self.estimators, config.estimators),
+            seeds: self.seeds.unwrap_or(config.seeds),
+            epochs: self.epochs.unwrap_or(config.epochs),
+            images: self.images.images.unwrap_or(config.images),
+            bound_samples: self.images.bound_samples.unwrap_or(config.bound_samples),
+            ..config
+        };
+        Ok((config, data))
+    }
+}

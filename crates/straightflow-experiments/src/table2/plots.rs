@@ -1,0 +1,89 @@
+//! The plots of a table: learning curves against steps and against evaluations of the cost, and the
+//! variance of gradients, one of each for every architecture.
+
+use straightflow_report::plot::{Axis, Curves, Line};
+
+use super::summary::{TableRow, TableSummary};
+use crate::experiment::File;
+use crate::vae::Epoch;
+
+/// More lines cannot be told apart.
+const LINES: usize = 8;
+
+/// The names of the files and what is in them.
+pub(super) fn draw(summary: &TableSummary) -> Vec<File> {
+    let archs = summary.rows.chunk_by(|a, b| a.arch == b.arch);
+    archs.flat_map(of_architecture).collect()
+}
+
+fn of_architecture(rows: &[TableRow]) -> Vec<File> {
+    // A line needs two points.
+    if rows.iter().any(|row| row.curve.len() < 2) {
+        return Vec::new();
+    }
+    let arch = &rows[0].arch;
+    // In parts of equal size, if there are too many for one plot.
+    let parts = rows.len().div_ceil(LINES);
+    let pieces = rows.chunks(rows.len().div_ceil(parts));
+    let mut plots = Vec::new();
+    for (part, rows) in pieces.enumerate() {
+        let (suffix, title) = match parts {
+            1 => (String::new(), String::new()),
+            _ => (format!("-{}", part + 1), format!(", part {}", part + 1)),
+        };
+        let test = |epoch: &Epoch| Some(epoch.test_nelbo);
+        let plot = |y_label: &str, x_label: &str, lines: Vec<Line>, y_axis: Axis| {
+            let curves = Curves {
+                title: format!("{y_label}, {arch}{title}"),
+                caption: "Means over seeds, after each epoch.".to_owned(),
+                x_label: x_label.to_owned(),
+                y_label: y_label.to_owned(),
+                y_axis,
+                lines,
+                ..Curves::default()
+            };
+            curves.svg().into_bytes()
+        };
+        let steps = lines(rows, |epoch| epoch.step, test);
+        let evaluations = lines(rows, |epoch| epoch.evaluations, test);
+        let variances = lines(rows, |epoch| epoch.step, |epoch| epoch.gradient_variance);
+        let nelbo = "Test negative ELBO";
+        plots.push((
+            format!("{arch}-steps{suffix}.svg"),
+            plot(nelbo, "steps (thousands)", steps, Axis::default()),
+        ));
+        plots.push((
+            format!("{arch}-evaluations{suffix}.svg"),
+            plot(
+                nelbo,
+                "evaluations of the cost for each image of a batch (thousands)",
+                evaluations,
+                Axis::default(),
+            ),
+        ));
+        plots.push((
+            format!("{arch}-variance{suffix}.svg"),
+            plot(
+                "Variance of the encoder's gradient",
+                "steps (thousands)",
+                variances,
+                Axis::Log,
+            ),
+        ));
+    }
+    plots
+}
+
+fn lines(
+    rows: &[TableRow],
+    x: impl Fn(&Epoch) -> u64,
+    y: impl Fn(&Epoch) -> Option<f64>,
+) -> Vec<Line> {
+    let point = |epoch: &Epoch| Some((x(epoch) as f64 / 1000.0, y(epoch)?));
+    let line = |row: &TableRow| Line {
+        label: row.label.clone(),
+        points: row.curve.iter().filter_map(point).collect(),
+        band: Vec::new(),
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,122 @@
+//! What is said about the toy, and its plots.
+
+use straightflow_report::page::{Column, Format, Label, Page, Table};
+use straightflow_report::plot::{Curves, Line};
+
+use super::{Row, Summary};
+use crate::experiment::File;
+
+pub(super) fn page(summary: &Summary) -> Page {
+    let table = Table::new(&columns(summary), &summary.rows, |row| {
+        Label::new(&row.label, row.spec.to_string())
+    });
+    Page::new(
+        "The one-bit toy",
+        "One Bernoulli variable, and a cost whose two values are almost equal: the optimum is at the end of \
+         the interval, and the gradient that points there is small beside its noise.",
+    )
+    .fact("seeds", summary.seeds)
+    .fact("p0 of the variance", summary.variance_p0)
+    .table(table)
+}
+
+fn columns(summary: &Summary) -> Vec<Column<Row>> {
+    let mut columns = vec![Column::new(
+        "steps",
+        "steps",
+        Format::Significant(4),
+        |row: &Row| row.steps,
+    )];
+    let p0 = summary.rows.first().map_or(&[][..], |row| &row.runs);
+    for (i, p0) in p0.iter().map(|runs| runs.p0).enumerate() {
+        let group = format!("p0 = {p0}");
+        let right = Column::new(
+            format!("runs.{i}.right"),
+            "right",
+            Format::Significant(4),
+            move |row: &Row| row.runs[i].right,
+        );
+        let steps = Column::new(
+            format!("runs.{i}.median_steps"),
+            "to .95",
+            Format::Significant(4),
+            move |row: &Row| row.runs[i].median_steps,
+        );
+        let about_right = format!(
+            "the runs, of {}, that end on the side of the optimum",
+            summary.seeds
+        );
+        columns.push(right.about(about_right).group(&group));
+        columns.push(
+            steps
+                .about(
+                    "the median of the steps until the optimum has a probability of 0.95; a dash where \
+                     fewer than half of the runs get there",
+                )
+                .group(&group),
+        );
+    }
+    columns.push(
+        Column::new("variance.log_variance", "log variance", Format::Decimals(2), |row: &Row| {
+            row.variance.log_variance
+        })
+        .about(
+            "the natural logarithm of the variance of one estimate of the gradient by the logit, at p = 1/2; a \
+             dash where there is no variance",
+        ),
+    );
+    columns.push(
+        Column::new("relative_bias", "bias", Format::Decimals(1), relative_bias)
+            .unit("%")
+            .about("of the same, relative to the exact gradient; 0 within three standard errors"),
+    );
+    columns
+}
+
+/// The bias of the gradient in percent, if it is seen.
+fn relative_bias(row: &Row) -> f64 {
+    let variance = &row.variance;
+    let bias = variance.mean - variance.exact;
+    // Rounding errors of an estimate without variance are no bias.
+    if bias.abs() <= 3.0 * variance.standard_error + 1e-9 * variance.exact.abs() {
+        return 0.0;
+    }
+    100.0 * bias / variance.exact
+}
+
+/// The learning curves, one plot for each `p0`, of the estimators that learn fastest.
+pub(super) fn plots(summary: &Summary) -> Vec<File> {
+    /// Lines that can be told apart.
+    const LINES: usize = 8;
+    let p0 = summary.rows[0].runs.iter().map(|runs| runs.p0);
+    let plot = |(index, p0): (usize, f64)| {
+        let mut rows: Vec<&Row> = summary.rows.iter().collect();
+        rows.sort_by_key(|row| row.runs[index].median_steps.unwrap_or(usize::MAX));
+        let lines = rows.iter().take(LINES).map(|row| {
+            let curve = &row.runs[index].curve;
+            let every = row.steps as f64 / (curve.len() - 1) as f64;
+            let points = curve.iter().enumerate();
+            Line {
+                label: row.spec.to_string(),
+                points: points
+                    .map(|(point, p)| (point as f64 * every, *p))
+                    .collect(),
+                band: Vec::new(),
+            }
+        });
+        let curves = Curves {
+            title: format!("One bit, p0 = {p0}"),
+            caption: format!(
+                "The probability of the optimum, on average over {} runs, for the {LINES} estimators \
+                 that get to 0.95 first.",
+                summary.seeds
+            ),
+            x_label: "steps".to_owned(),
+            y_label: "probability of the optimum".to_owned(),
+            lines: lines.collect(),
+            ..Curves::default()
+        };
+        (format!("curves-{p0}.svg"), curves.svg().into_bytes())
+    };
+    p0.enumerate().map(plot).collect()
+}

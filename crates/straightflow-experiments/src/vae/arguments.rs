@@ -1,0 +1,244 @@
+//! The command line of an autoencoder.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use straightflow::estimator::Spec;
+
+use super::config::{Architecture, Config, Direct, Latent, Settings};
+use super::protocol::{Centring, Prior, Protocol, Source};
+use crate::arguments::{Words, count, word};
+use crate::runner::RunError;
+
+/// The networks, in words.
+pub const ARCHITECTURES: &Words = &[
+    ("linear", "784-[200]-784"),
+    ("two-layer", "784-[200]-[200]"),
+    ("nonlinear", "784-200-200-[200]-200-200-784"),
+];
+/// The protocols, in words.
+pub const PROTOCOLS: &Words = &[
+    (
+        "threshold",
+        "Pixels above one half, batches of 25, a fixed prior (protocol A)",
+    ),
+    (
+        "static",
+        "Pixels drawn once, batches of 50, a learned prior (protocol B)",
+    ),
+    (
+        "dynamic",
+        "Pixels drawn anew in every epoch; needs --data (protocol D)",
+    ),
+];
+/// The latent variables, in words.
+pub const LATENTS: &Words = &[
+    ("bernoulli", "200 bits"),
+    ("categorical", "20 variables with 10 categories"),
+    ("poisson", "200 counts"),
+];
+const DIRECTS: &Words = &[
+    ("dropped", "The parameters of log q are constants"),
+    ("kept", "The gradient of log q is part of the estimate"),
+];
+const PRIORS: &Words = &[
+    ("fixed", "Even odds, equal categories, a rate of one"),
+    ("learned", "The same at first, and then learned"),
+];
+const CENTRINGS: &Words = &[
+    ("none", "x"),
+    ("signed", "2 x - 1"),
+    ("mean", "x minus its mean over the training images"),
+];
+
+pub(super) const EXAMPLES: &str = "Examples:
+  straightflow vae --epochs 1                              straight-through on the linear model, nothing
+                                                           is written
+  straightflow vae --arch nonlinear --estimator arm --epochs 100 --out runs/arm
+  straightflow vae --out runs/arm --resume                 goes on after an interruption
+  straightflow vae --out runs/arm --resume --epochs 400    makes the run longer
+  straightflow vae --latent poisson --estimator pwgf --epochs 20
+  straightflow vae --protocol dynamic --data mnist --estimator disarm --epochs 50
+  straightflow vae --config runs/arm/config.toml --seed 2 --out runs/arm-2";
+
+/// Which images, and how many of them.
+#[derive(Args, Debug)]
+pub struct ImageArguments {
+    /// The largest number of images of each split, for a quick look [default: all].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    pub(crate) images: Option<usize>,
+    /// The draws of the bound at the end [default: 100].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    pub(crate) bound_samples: Option<usize>,
+    /// A directory with IDX or .amat files [default: MNIST as it comes with the program].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// What the command line offers.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// The networks [default: linear].
+    #[arg(long, value_name = "ARCH", value_parser = word::<Architecture>(ARCHITECTURES))]
+    arch: Option<Architecture>,
+    /// The estimator, as `id` or `id:key=value,key=value` [default: straight-through].
+    #[arg(long, value_name = "SPEC")]
+    estimator: Option<Spec>,
+    /// Which images, and the settings that come with them [default: threshold].
+    #[arg(long, value_name = "PROTOCOL", value_parser = word::<Protocol>(PROTOCOLS))]
+    protocol: Option<Protocol>,
+    /// The latent variables [default: bernoulli].
+    #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
+    latent: Option<Latent>,
+    /// Passes over the training images [default: the protocol's].
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    epochs: Option<u64>,
+    /// The draws of one estimate [default: the estimator's].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    samples: Option<usize>,
+    /// Of Adam on all networks [default: the protocol's].
+    #[arg(long, value_name = "LR")]
+    learning_rate: Option<f64>,
+    /// Of Adam on what the estimator learns [default: ten times the other].
+    #[arg(long, value_name = "LR")]
+    state_learning_rate: Option<f64>,
+    /// Of plain steps on a learned prior [default: the protocol's].
+    #[arg(long, value_name = "LR")]
+    prior_learning_rate: Option<f64>,
+    /// The images of a step [default: the protocol's].
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    batch: Option<usize>,
+    /// What becomes of the gradient of log q by the encoder's parameters at fixed samples [default:
+    /// dropped where it is zero in expectation, kept elsewhere].
+    #[arg(long, value_name = "DIRECT", value_parser = word::<Direct>(DIRECTS))]
+    direct: Option<Direct>,
+    /// The law of the topmost latent variables [default: the protocol's].
+    #[arg(long, value_name = "PRIOR", value_parser = word::<Prior>(PRIORS))]
+    prior: Option<Prior>,
+    /// What the encoder sees of the pixels [default: the protocol's].
+    #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(CENTRINGS))]
+    inputs: Option<Centring>,
+    /// What networks see of latent variables [default: the protocol's].
+    #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(&CENTRINGS[..2]))]
+    latent_inputs: Option<Centring>,
+    /// Whether the biases of the pixels start at the logits of their means [default: the protocol's].
+    #[arg(long, value_name = "BOOL")]
+    output_bias: Option<bool>,
+    /// The slope of the rectifiers for negative arguments [default: the protocol's].
+    #[arg(long, value_name = "SLOPE")]
+    slope: Option<f64>,
+    /// Which images validate, as `first-5000` or `last-10000`; the others train [default: the
+    /// protocol's].
+    #[arg(long, value_name = "PARTITION")]
+    partition: Option<String>,
+    /// The seed of all randomness [default: 1].
+    #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    images: ImageArguments,
+}
+
+impl Arguments {
+    /// What is to be run, and on which images.
+    pub(super) fn config(&self, recorded: Option<Config>) -> Result<(Config, Source), RunError> {
+        let settings = match &recorded {
+            Some(config) => config.settings(),
+            None => Settings::new(Architecture::Linear, Spec::new("straight-through")),
+        };
+        let settings = self.changed(settings, recorded.is_some());
+        let data = settings.protocol.load(self.images.data.as_deref())?;
+        if let Some(config) = recorded.filter(|config| config.protocol == settings.protocol) {
+            config.check(&data)?;
+        }
+        Ok((settings.config(&data)?, data))
+    }
+
+    /// The command line that repeats a run whose settings were read from a file.
+    pub(super) fn repeating(&self, config: &Config) -> Vec<String> {
+        let settings = config.settings();
+        let flag = |name: &str, value: Option<String>| value.map(|value| [name.to_owned(), value]);
+        fn text<T: ToString>(value: Option<T>) -> Option<String> {
+            value.map(|value| value.to_string())
+        }
+        let centring = |value: Option<Centring>| value.map(|value| value.name().to_owned());
+        let flags = [
+            flag("--arch", Some(config.arch.name().to_owned())),
+            flag("--latent", Some(config.latent.name().to_owned())),
+            flag("--protocol", Some(config.protocol.name().to_owned())),
+            flag("--estimator", Some(config.estimator.to_string())),
+            flag("--direct", Some(config.direct.name().to_owned())),
+            flag("--epochs", Some(config.epochs.to_string())),
+            flag("--batch", text(settings.batch)),
+            flag("--learning-rate", text(settings.learning_rate)),
+            flag("--state-learning-rate", text(settings.state_learning_rate)),
+            flag("--prior-learning-rate", text(settings.prior_learning_rate)),
+            flag("--prior", settings.prior.map(|one| one.name().to_owned())),
+            flag("--inputs", centring(settings.inputs)),
+            flag("--latent-inputs", centring(settings.latent_inputs)),
+            flag("--output-bias", text(settings.output_bias)),
+            flag("--slope", text(settings.slope)),
+            flag("--partition", settings.partition),
+            flag("--images", text(settings.images)),
+            flag("--bound-samples", Some(config.bound_samples.to_string())),
+            flag("--seed", Some(config.seed.to_string())),
+            flag(
+                "--data",
+                text(self.images.data.as_ref().map(|path| path.display())),
+            ),
+        ];
+        let program = ["straightflow", "vae"].map(str::to_owned).into_iter();
+        program
+            .chain(flags.into_iter().flatten().flatten())
+            .collect()
+    }
+
+    fn changed(&self, from: Settings, recorded: bool) -> Settings {
+        let mut estimator = self.estimator.clone().unwrap_or(from.estimator);
+        let mut samples = self.samples;
+        if recorded
+            && self.estimator.is_none()
+            && let Some(samples) = samples.take()
+        {
+            // The recorded specification may have the number already.
+            estimator.set("samples", &samples.to_string());
+        }
+        Settings {
+            arch: self.arch.unwrap_or(from.arch),
+            latent: self.latent.unwrap_or(from.latent),
+            estimator,
+            samples,
+            protocol: self.protocol.unwrap_or(from.protocol),
+            direct: self.direct.or(from.direct),
+            epochs: self.epochs.or(from.epochs),
+            batch: self.batch.or(from.batch),
+            learning_rate: self.learning_rate.or(from.learning_rate),
+            state_learning_rate: self.state_learning_rate.or(from.state_learning_rate),
+            prior_learning_rate: self.prior_learning_rate.or(from.prior_learning_rate),
+            prior: self.prior.or(from.prior),
+            inputs: self.inputs.or(from.inputs),
+            latent_inputs: self.latent_inputs.or(from.latent_inputs),
+            output_bias: self.output_bias.or(from.output_bias),
+            slope: self.slope.or(from.slope),
+            partition: self.partition.clone().or(from.partition),
+            images: self.images.images.or(from.images),
+            bound_samples: self.images.bound_samples.unwrap_or(from.bound_samples),
+            seed: self.seed.unwrap_or(from.seed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::assert_known;
+
+    #[test]
+    fn the_words_of_the_command_line_are_those_of_the_records() {
+        assert_known::<Architecture>(ARCHITECTURES);
+        assert_known::<Protocol>(PROTOCOLS);
+        assert_known::<Latent>(LATENTS);
+        assert_known::<Direct>(DIRECTS);
+        assert_known::<Prior>(PRIORS);
+        assert_known::<Centring>(CENTRINGS);
+    }
+}

@@ -1,0 +1,94 @@
+//! What is said about an autoencoder, and what it has in common with a table of them.
+
+use straightflow_report::page::{Column, Format, Label, Page, Table};
+
+use super::summary::{Row, Summary};
+
+/// What two experiments say about one number.
+pub(crate) const BOUND: &str = "of the negative log-likelihood of the test images, by weighted samples for each; but for noise it is \
+                                not above the negative ELBO";
+pub(crate) const VARIANCE: &str =
+    "running variance of the encoder's gradient, summed over its parameters";
+pub(crate) const EVALUATIONS: &str = "evaluations of the cost in a step, for each image";
+pub(crate) const GRADIENTS: &str = "backward passes through the cost in a step, for each image";
+
+pub(super) fn page(summary: &Summary) -> Page {
+    let tables = Table::split(
+        &columns(summary.bound_samples),
+        &summary.rows,
+        |row| format!("{}, {}, {}", row.arch, row.latent, row.protocol),
+        |row| Label::new(&row.label, &row.estimator),
+    );
+    Page::new(
+        "The variational autoencoder",
+        "An encoder gives the law of discrete latent variables for an image, a decoder the law of the pixels \
+         for the latent variables. Both are trained to make the negative ELBO small, and the estimator gives \
+         the gradient of the encoder. The heading of the table names the architecture, the latent variables \
+         and how the images are made binary.",
+    )
+    .lead(summary.rows.first().map_or_else(String::new, lead))
+    .tables(tables)
+    .remarks(
+        summary
+            .rows
+            .iter()
+            .any(|row| default_pwgf(&row.estimator, &row.latent))
+            .then_some(DEFAULT_PWGF),
+    )
+}
+
+fn lead(row: &Row) -> String {
+    format!(
+        "{}, {} with {} variables, {} epoch{} of {} steps, seed {}.",
+        row.label,
+        row.arch,
+        row.latent,
+        row.epochs,
+        if row.epochs == 1 { "" } else { "s" },
+        row.steps / row.epochs.max(1),
+        row.seed
+    )
+}
+
+fn columns(bound_samples: usize) -> Vec<Column<Row>> {
+    let nelbo = |key: &str, heading: &str, value: fn(&Row) -> f64| {
+        Column::new(key, heading, Format::Decimals(2), value)
+            .group("negative ELBO")
+            .unit("nats")
+    };
+    let count = Format::Significant(4);
+    let each = Format::Decimals(1);
+    vec![
+        nelbo("train_nelbo", "train", |row| row.train_nelbo)
+            .about("negative ELBO of all training images, for each image"),
+        nelbo("valid_nelbo", "valid", |row| row.valid_nelbo)
+            .about("the same of images that are kept aside"),
+        nelbo("test_nelbo", "test", |row| row.test_nelbo).about("the same of the test images"),
+        nelbo(
+            "test_bound_100",
+            &format!("{bound_samples}-sample bound"),
+            |row| row.test_bound_100,
+        )
+        .group("")
+        .about(BOUND),
+        Column::new(
+            "gradient_variance",
+            "variance",
+            Format::Significant(3),
+            |row: &Row| row.gradient_variance,
+        )
+        .about(VARIANCE),
+        Column::new("epochs", "epochs", count, |row: &Row| row.epochs),
+        Column::new("evaluations", "f", each, |row: &Row| row.evaluations).about(EVALUATIONS),
+        Column::new("gradients", "df", each, |row: &Row| row.gradients).about(GRADIENTS),
+    ]
+}
+
+/// That a row of pWGF is not another method than straight-through.
+pub(crate) const DEFAULT_PWGF: &str = "With its default configuration pWGF is straight-through on bits: its row is not one of another \
+                                       method.";
+
+/// Whether a row is one of which [`DEFAULT_PWGF`] is to be said.
+pub(crate) fn default_pwgf(estimator: &str, latent: &str) -> bool {
+    estimator == "pwgf" && latent == "bernoulli"
+}
