@@ -19,7 +19,7 @@ use super::{
     Stacking, State, StateShape,
 };
 use crate::Key;
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
 use crate::objective::{CountedObjective, ObjectiveKind};
 use crate::ops::{custom_grad, gradient_only};
@@ -308,9 +308,9 @@ impl DebiasedSt {
 fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
     let [_, batch, d, _] = law.sample_dims(n);
     let choice = NoiseSpec::uniform("choice", [n, batch, 1, 1]);
-    match law.family() {
-        Family::Binomial { .. } => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
-        _ => vec![choice],
+    match law.family().trials_of_step() {
+        Some(_) => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
+        None => vec![choice],
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     About, Bias, Entry, Estimator, EstimatorConfig, Need, Noise, NoiseSpec, Pathwise, Price,
     Reduction, Temperature,
 };
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::objective::ObjectiveKind;
 use crate::ops::custom_grad;
@@ -162,10 +162,10 @@ impl Pathwise for GappedStraightThrough {
 /// The logits minus their largest, moved until the sampled one leads by the gap.
 fn gapped(law: &Law, hard: Tensor<4>, gap: f64) -> Tensor<4> {
     let natural = law.natural().inner().unsqueeze::<4>();
-    match law.family() {
+    match law.family().is_one_hot() {
         // The sampled one is at 0, the others at most at -gap.
-        Family::Categorical => (-hard + 1.0) * shifted(natural).clamp_max(-gap),
-        _ => {
+        true => (-hard + 1.0) * shifted(natural).clamp_max(-gap),
+        false => {
             let side = hard * 2.0 - 1.0;
             (natural * side.clone()).clamp_min(gap) * side
         }
