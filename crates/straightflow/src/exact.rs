@@ -8,7 +8,7 @@
 
 use burn::tensor::Tensor;
 
-use crate::distribution::{Canonical, Distribution, FamilyKind, Law};
+use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
 use crate::estimate::objective::check_cost;
 use crate::ops::from_host;
@@ -175,11 +175,9 @@ impl Exact {
     }
 
     fn omitted(&self, law: &Law) -> f64 {
-        match law.family().kind() {
-            FamilyKind::Bernoulli | FamilyKind::Categorical | FamilyKind::Binomial => 0.0,
-            FamilyKind::Poisson | FamilyKind::NegativeBinomial => {
-                2.0 * law.dims()[1] as f64 * (-self.log_tail).exp()
-            }
+        match law.family().is_finite() {
+            true => 0.0,
+            false => 2.0 * law.dims()[1] as f64 * (-self.log_tail).exp(),
         }
     }
 }
@@ -188,11 +186,10 @@ impl Exact {
 /// whole.
 fn common_window(law: &Law, log_tail: f64) -> Vec<(u64, u64)> {
     let [_, d, _] = law.dims();
-    let whole = match law.family().kind() {
-        FamilyKind::Poisson | FamilyKind::NegativeBinomial => log_tail,
-        FamilyKind::Bernoulli | FamilyKind::Categorical | FamilyKind::Binomial => f64::INFINITY,
-    };
-    let windows = law.window(whole);
+    let windows = law.window(match law.family().is_finite() {
+        true => f64::INFINITY,
+        false => log_tail,
+    });
     let of_coordinate = |j: usize| {
         let column = windows.iter().skip(j).step_by(d);
         column.fold((u64::MAX, 0), |(lo, hi), (a, b)| (lo.min(*a), hi.max(*b)))

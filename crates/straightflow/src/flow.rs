@@ -6,7 +6,7 @@
 use burn::tensor::Tensor;
 
 use crate::Key;
-use crate::distribution::{CountLaw, Distribution, Family, Law};
+use crate::distribution::{CountLaw, Distribution, Law};
 use crate::error::{Error, Result};
 use crate::estimate::objective::{CountedObjective, Single, Untyped};
 use crate::exact::Exact;
@@ -175,15 +175,8 @@ impl ProjectedFlow {
 /// The same distribution with other means, kept where the natural parameter is finite.
 fn with_means<D: Distribution>(q: &D, means: &[f64]) -> D {
     let law = q.law();
-    let edge = 1e-12;
-    let natural = means.iter().map(|mean| match law.family() {
-        Family::Bernoulli | Family::Binomial { .. } => {
-            let trials = law.family().largest_mean();
-            let p = (mean / trials).clamp(edge, 1.0 - edge);
-            p.ln() - (-p).ln_1p()
-        }
-        _ => mean.max(edge).ln(),
-    });
+    let family = law.family();
+    let natural = means.iter().map(|mean| family.natural_of_mean(*mean));
     let natural = from_host(natural.collect(), law.dims(), &law.natural());
-    D::from_law(Law::unchecked(law.family(), natural))
+    D::from_law(Law::unchecked(family, natural))
 }

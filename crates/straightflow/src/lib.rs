@@ -83,9 +83,8 @@ pub use ops::{Rule, custom_grad, fused};
 /// What most programs need: keys, distributions, estimators, and the oracle.
 pub mod prelude {
     pub use crate::Key;
-    pub use crate::distribution::{
-        Bernoulli, Binomial, Categorical, Distribution, NegativeBinomial, Poisson,
-    };
+    pub use crate::distribution::Distribution;
+    pub use crate::distribution::all::*;
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
         Described, Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec,

@@ -27,9 +27,9 @@ pub(crate) const NOISE_LIMIT: usize = 4096;
 ///   division, so that a low temperature cannot make infinity minus infinity.
 pub(crate) fn perturbed(law: &Law, u: Tensor<4>, temperature: f64) -> Tensor<4> {
     let natural = law.natural().inner().unsqueeze::<4>();
-    match law.family() {
-        Family::Categorical => shifted(natural - log_exponential(u)) / temperature,
-        _ => (natural + u.clone().log() - (-u + 1.0).log()) / temperature,
+    match law.family().is_one_hot() {
+        true => shifted(natural - log_exponential(u)) / temperature,
+        false => (natural + u.clone().log() - (-u + 1.0).log()) / temperature,
     }
 }
 
@@ -47,37 +47,37 @@ pub(crate) fn shifted(logits: Tensor<4>) -> Tensor<4> {
 
 /// The relaxed sample of perturbed logits.
 pub(crate) fn relax(family: Family, logits: Tensor<4>) -> Tensor<4> {
-    match family {
-        Family::Categorical => softmax(logits, 3),
-        _ => sigmoid(logits),
+    match family.is_one_hot() {
+        true => softmax(logits, 3),
+        false => sigmoid(logits),
     }
 }
 
 /// The hard sample of perturbed logits: the side of zero, or the largest.
 pub(crate) fn harden(family: Family, logits: Tensor<4>) -> Tensor<4> {
     let (dtype, shape) = (logits.dtype(), logits.dims());
-    let hard = match family {
-        Family::Categorical => {
+    let hard = match family.is_one_hot() {
+        true => {
             let k = shape[3] as i64;
             let categories = Tensor::<1, Int>::arange(0..k, &logits.device());
             let chosen = logits.argmax(3).expand(shape);
             let categories = categories.reshape([1, 1, 1, shape[3]]).expand(shape);
             categories.equal(chosen)
         }
-        _ => logits.greater_elem(0.0),
+        false => logits.greater_elem(0.0),
     };
     hard.float().cast(dtype)
 }
 
 /// The transposed Jacobian of [`relax`] times a gradient.
 pub(crate) fn jacobian(family: Family, logits: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
-    match family {
-        Family::Categorical => {
+    match family.is_one_hot() {
+        true => {
             let y = softmax(logits, 3);
             let along = (y.clone() * grad.clone()).sum_dim(3);
             y * (grad - along)
         }
-        _ => grad * sigmoid(logits.clone()) * sigmoid(-logits),
+        false => grad * sigmoid(logits.clone()) * sigmoid(-logits),
     }
 }
 

@@ -61,7 +61,7 @@ impl Relaxed {
     pub fn new(law: &Law, u: Tensor<4>) -> Self {
         let family = law.family();
         let natural = law.natural().inner().unsqueeze::<4>();
-        if family == Family::Categorical {
+        if family.is_one_hot() {
             let z = natural.clone() - log_exponential(u);
             return Self {
                 family,
@@ -88,32 +88,30 @@ impl Relaxed {
     /// $(1 - \partial\tilde z/\partial\varphi)^\top x$.
     fn difference(&self, x: Tensor<4>) -> Tensor<4> {
         let weighted = x * self.weight.clone();
-        match self.family {
-            Family::Categorical => {
-                weighted.clone() - self.probability.clone() * weighted.sum_dim(3)
-            }
-            _ => weighted,
+        match self.family.is_one_hot() {
+            true => weighted.clone() - self.probability.clone() * weighted.sum_dim(3),
+            false => weighted,
         }
     }
 
     /// $(1 - \partial\tilde z/\partial\varphi)\, a$, the transpose of
     /// [`difference`](Self::difference).
     fn direction(&self, a: Tensor<4>) -> Tensor<4> {
-        let a = match self.family {
-            Family::Categorical => {
+        let a = match self.family.is_one_hot() {
+            true => {
                 let along = (a.clone() * self.probability.clone()).sum_dim(3);
                 a - along
             }
-            _ => a,
+            false => a,
         };
         a * self.weight.clone()
     }
 
     /// `z / temperature`, less a constant that a softmax does not see, on the temperature's tape.
     fn logits(&self, temperature: Tensor<1>) -> Tensor<4> {
-        let z = match self.family {
-            Family::Categorical => shifted(self.z.clone()),
-            _ => self.z.clone(),
+        let z = match self.family.is_one_hot() {
+            true => shifted(self.z.clone()),
+            false => self.z.clone(),
         };
         z / temperature.reshape([1, 1, 1, 1])
     }
@@ -363,13 +361,13 @@ impl RelaxedPass {
 fn soften(law: &Law, u: Tensor<4>, temperature: Tensor<1>) -> Tensor<4> {
     let natural = law.natural().unsqueeze::<4>();
     let family = law.family();
-    let z = match family {
-        Family::Categorical => {
+    let z = match family.is_one_hot() {
+        true => {
             let z = natural - log_exponential(u);
             let largest = z.clone().inner().max_dim(3);
             z - largest
         }
-        _ => natural + (u.clone().log() - (-u + 1.0).log()),
+        false => natural + (u.clone().log() - (-u + 1.0).log()),
     };
     relax(family, z / temperature.reshape([1, 1, 1, 1]))
 }

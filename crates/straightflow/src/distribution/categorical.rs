@@ -1,9 +1,14 @@
 //! One of `k` categories.
 
 use burn::tensor::Tensor;
+use burn::tensor::activation::{log_softmax, softmax};
 
-use super::{Distribution, Family, Law};
-use crate::error::Result;
+use super::divergence::Divergence;
+use super::formulas::{Formulas, Inverse};
+use super::{CountLaw, Distribution, Family, Law, wraps_law};
+use crate::Key;
+use crate::error::{Error, Result};
+use crate::ops::{from_host, to_host};
 
 /// Independent variables that take one of `k` categories with probabilities `softmax(logits)`, as
 /// one-hot vectors.
@@ -50,15 +55,138 @@ impl Categorical {
     }
 }
 
-impl Distribution for Categorical {
-    type Parameters = Tensor<3>;
-    type Samples = Tensor<4>;
+wraps_law!(Categorical, Tensor<3>, Tensor<4>);
 
-    fn law(&self) -> &Law {
-        &self.0
+/// The formulas of one-hot vectors over categories.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed;
+
+pub(super) fn formulas() -> Fixed {
+    Fixed
+}
+
+pub(super) fn examples() -> Vec<(Family, Vec<f64>)> {
+    vec![
+        (Family::Categorical, vec![0.3, -0.5, 0.8]),
+        (Family::Categorical, vec![-2.0, 0.4, 1.9]),
+    ]
+}
+
+impl Formulas for Fixed {
+    fn natural_name(&self) -> &'static str {
+        "logit"
     }
 
-    fn from_law(law: Law) -> Self {
-        Self(law)
+    fn is_one_hot(&self) -> bool {
+        true
     }
+
+    fn is_binary(&self) -> bool {
+        true
+    }
+
+    fn check(&self, shape: [usize; 3]) -> Result<()> {
+        match shape[2] {
+            0 | 1 => Err(Error::TooFewCategories {
+                shape: shape.to_vec(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn mean(&self, natural: Tensor<3>) -> Tensor<3> {
+        softmax(natural, 2)
+    }
+
+    fn variance(&self, natural: Tensor<3>) -> Tensor<3> {
+        let p = softmax(natural, 2);
+        p.clone() * (-p + 1.0)
+    }
+
+    fn chain<const R: usize>(&self, natural: Tensor<3>, grad: Tensor<R>) -> Tensor<R> {
+        let p = softmax(natural, 2).unsqueeze::<R>();
+        let along = (p.clone() * grad.clone()).sum_dim(R - 1);
+        p * (grad - along)
+    }
+
+    fn count_law(&self, _natural: f64) -> Option<CountLaw> {
+        None
+    }
+
+    fn log_prob_each(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<3> {
+        let each = z * log_softmax(natural, 2).unsqueeze::<4>();
+        each.sum_dim(3).squeeze_dim(3)
+    }
+
+    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
+        z - softmax(natural, 3)
+    }
+
+    fn entropy(&self, natural: Tensor<3>) -> Option<Tensor<3>> {
+        Some(-(softmax(natural.clone(), 2) * log_softmax(natural, 2)))
+    }
+
+    fn divergence(&self, p: Tensor<3>, q: Tensor<3>) -> Tensor<3> {
+        softmax(p.clone(), 2) * (log_softmax(p, 2) - log_softmax(q, 2))
+    }
+
+    fn divergence_of(&self, _p: f64, _q: f64) -> Divergence {
+        unreachable!("a category has no coordinate of its own")
+    }
+
+    /// Inverts the distribution function in double precision.
+    fn sample(&self, law: &Law, key: Key, n: usize) -> Tensor<4> {
+        let [batch, d, k] = law.dims();
+        let logits = to_host(law.natural());
+        let cumulative: Vec<f64> = logits.chunks(k).flat_map(cumulative_softmax).collect();
+        let mut u = vec![0.0; n * batch * d];
+        key.fill_uniform_f64(&mut u);
+        let mut one_hot = vec![0.0; u.len() * k];
+        for (index, (u, row)) in u.iter().zip(one_hot.chunks_mut(k)).enumerate() {
+            let variable = index % (batch * d);
+            let cumulative = &cumulative[variable * k..(variable + 1) * k];
+            let category = cumulative.iter().position(|c| u * cumulative[k - 1] < *c);
+            row[category.unwrap_or(k - 1)] = 1.0;
+        }
+        from_host(one_hot, [n, batch, d, k], &law.natural())
+    }
+
+    fn inverse(&self) -> Option<Inverse> {
+        Some(|natural, uniform| {
+            let [n, batch, d, _] = uniform.dims();
+            let end = softmax(natural, 3).cumsum(3);
+            let k = end.dims()[3];
+            let end = end.expand([n, batch, d, k]);
+            // The number of categories that end at or before u, the last one in any case left out.
+            let passed = end.narrow(3, 0, k - 1);
+            let passed = passed.lower_equal(uniform.clone().expand([n, batch, d, k - 1]));
+            let passed = passed.float().cast(uniform.dtype());
+            let one = uniform.ones_like();
+            let zero = uniform.zeros_like();
+            let reached = Tensor::cat(vec![one, passed.clone()], 3);
+            let left = Tensor::cat(vec![passed, zero], 3);
+            reached - left
+        })
+    }
+
+    fn weight(&self, _natural: Tensor<3>) -> Option<(Family, Tensor<3>)> {
+        None
+    }
+
+    fn step_weights(&self, _natural: Tensor<4>, _z: Tensor<4>) -> [Tensor<4>; 2] {
+        unreachable!("categories have no steps")
+    }
+
+    fn move_weight(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<4> {
+        self.variance(natural).unsqueeze::<4>() * (-z + 1.0)
+    }
+}
+
+/// The running sums of `exp(logit - max)`.
+fn cumulative_softmax(logits: &[f64]) -> impl Iterator<Item = f64> {
+    let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    logits.iter().scan(0.0, move |sum, logit| {
+        *sum += (logit - largest).exp();
+        Some(*sum)
+    })
 }

@@ -1,122 +1,169 @@
-//! Which discrete variable: the family and what it needs besides its natural parameter.
+//! The list of families, and everything that is made from it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::CountLaw;
+use super::formulas::{Formulas, Inverse};
+use super::{CountLaw, bernoulli, binomial, categorical, negative_binomial, poisson};
 
-/// A family of discrete distributions with all that is fixed, so that the natural parameter is
-/// the only thing left to learn.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Family {
-    /// 0 or 1, by the logit of 1.
-    Bernoulli,
-    /// One of `k` categories as a one-hot vector, by `k` logits.
-    Categorical,
-    /// 0, 1, 2, .., by the logarithm of the rate.
-    Poisson,
-    /// 0, .., `trials`, by the logit of a success.
-    Binomial {
+/// Makes [`Family`], [`FamilyKind`] and `with_formulas!` of the list below. The first argument is a
+/// dollar sign, which a macro cannot write into another one otherwise.
+macro_rules! families {
+    ($d:tt $(
+        $(#[$doc:meta])*
+        $module:ident::$Type:ident $({ $( $(#[$field_doc:meta])* $field:ident: $number:ty ),* })?
+    ),* $(,)?) => {
+        /// A family of discrete distributions with all that is fixed, so that the natural parameter
+        /// is the only thing left to learn.
+        #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum Family {
+            $(
+                $(#[$doc])*
+                $Type $({ $( $(#[$field_doc])* $field: $number ),* })?,
+            )*
+        }
+
+        /// A family without its fixed numbers: what an estimator supports or does not.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "kebab-case")]
+        pub enum FamilyKind {
+            $(
+                #[doc = concat!("See [`Family::", stringify!($Type), "`].")]
+                $Type,
+            )*
+        }
+
+        impl FamilyKind {
+            /// Every family.
+            pub const ALL: &'static [Self] = &[$( Self::$Type ),*];
+
+            fn module(self) -> &'static str {
+                match self {
+                    $( Self::$Type => stringify!($module), )*
+                }
+            }
+
+            /// Variables of the family as tests of all families take them: fixed numbers and the
+            /// natural parameters of one variable, first moderate ones, then ones that make a value
+            /// rare.
+            ///
+            /// ```
+            /// use straightflow::distribution::FamilyKind;
+            ///
+            /// for kind in FamilyKind::ALL {
+            ///     let (family, natural) = &kind.examples()[0];
+            ///     assert_eq!(family.kind(), *kind);
+            ///     assert_eq!(natural.len() > 1, family.is_one_hot());
+            /// }
+            /// ```
+            pub fn examples(self) -> Vec<(Family, Vec<f64>)> {
+                match self {
+                    $( Self::$Type => $module::examples(), )*
+                }
+            }
+        }
+
+        impl Family {
+            /// The family without its fixed numbers.
+            pub fn kind(&self) -> FamilyKind {
+                match self {
+                    $( Self::$Type { .. } => FamilyKind::$Type, )*
+                }
+            }
+        }
+
+        /// `with_formulas!(family, formulas => expression)`: the expression with the formulas of
+        /// the family, compiled for each one.
+        macro_rules! with_formulas {
+            ($d family:expr, $d formulas:ident => $d body:expr) => {
+                match $d family {
+                    $(
+                        $d crate::distribution::Family::$Type $({ $($field),* })? => {
+                            let $d formulas =
+                                $d crate::distribution::$module::formulas($($($field),*)?);
+                            $d body
+                        }
+                    )*
+                }
+            };
+        }
+        pub(super) use with_formulas;
+
+        /// The types of all families.
+        pub mod all {
+            $( pub use super::super::$module::$Type; )*
+        }
+    };
+}
+
+families! {$
+    /// 0 or 1; natural parameter: the logit of 1.
+    bernoulli::Bernoulli,
+    /// One of `k` categories as a one-hot vector; natural parameters: `k` logits.
+    categorical::Categorical,
+    /// 0, 1, 2, ..; natural parameter: the logarithm of the rate.
+    poisson::Poisson,
+    /// 0, .., `trials`; natural parameter: the logit of a success.
+    binomial::Binomial {
         /// The number of trials.
-        trials: u32,
+        trials: u32
     },
-    /// 0, 1, 2, .., by the logarithm of the mean.
-    NegativeBinomial {
+    /// 0, 1, 2, ..; natural parameter: the logarithm of the mean.
+    negative_binomial::NegativeBinomial {
         /// `r`; the variance is `mean + mean^2 / r`.
-        dispersion: f64,
+        dispersion: f64
     },
-}
-
-/// A family without its fixed numbers: what an estimator supports or does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FamilyKind {
-    /// See [`Family::Bernoulli`].
-    Bernoulli,
-    /// See [`Family::Categorical`].
-    Categorical,
-    /// See [`Family::Poisson`].
-    Poisson,
-    /// See [`Family::Binomial`].
-    Binomial,
-    /// See [`Family::NegativeBinomial`].
-    NegativeBinomial,
-}
-
-impl FamilyKind {
-    /// Every family.
-    pub const ALL: &'static [Self] = &[
-        Self::Bernoulli,
-        Self::Categorical,
-        Self::Poisson,
-        Self::Binomial,
-        Self::NegativeBinomial,
-    ];
 }
 
 impl fmt::Display for FamilyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Bernoulli => "bernoulli",
-            Self::Categorical => "categorical",
-            Self::Poisson => "poisson",
-            Self::Binomial => "binomial",
-            Self::NegativeBinomial => "negative-binomial",
-        })
+        f.pad(&self.module().replace('_', "-"))
     }
 }
 
 impl Family {
-    /// The family without its fixed numbers.
-    pub fn kind(&self) -> FamilyKind {
-        match self {
-            Self::Bernoulli => FamilyKind::Bernoulli,
-            Self::Categorical => FamilyKind::Categorical,
-            Self::Poisson => FamilyKind::Poisson,
-            Self::Binomial { .. } => FamilyKind::Binomial,
-            Self::NegativeBinomial { .. } => FamilyKind::NegativeBinomial,
-        }
-    }
-
     /// The law of one coordinate with a natural parameter, or `None` for a categorical variable,
     /// which is not ordered.
     pub fn count_law(&self, natural: f64) -> Option<CountLaw> {
-        match *self {
-            Self::Bernoulli => Some(CountLaw::Binomial {
-                trials: 1,
-                logit: natural,
-            }),
-            Self::Categorical => None,
-            Self::Poisson => Some(CountLaw::Poisson {
-                rate: natural.exp(),
-            }),
-            Self::Binomial { trials } => Some(CountLaw::Binomial {
-                trials,
-                logit: natural,
-            }),
-            Self::NegativeBinomial { dispersion } => Some(CountLaw::NegativeBinomial {
-                dispersion,
-                mean: natural.exp(),
-            }),
-        }
+        with_formulas!(*self, formulas => formulas.count_law(natural))
     }
 
-    /// The natural parameter's name in messages.
-    pub(crate) fn natural_name(&self) -> &'static str {
-        match self {
-            Self::Bernoulli | Self::Categorical | Self::Binomial { .. } => "logit",
-            Self::Poisson => "log-rate",
-            Self::NegativeBinomial { .. } => "log-mean",
-        }
+    /// Whether a sample is a one-hot vector over categories, rather than one ordered number.
+    pub fn is_one_hot(&self) -> bool {
+        with_formulas!(*self, formulas => formulas.is_one_hot())
     }
 
-    /// The largest mean of a coordinate.
-    pub(crate) fn largest_mean(&self) -> f64 {
-        match *self {
-            Self::Bernoulli | Self::Categorical => 1.0,
-            Self::Binomial { trials } => f64::from(trials),
-            Self::Poisson | Self::NegativeBinomial { .. } => f64::INFINITY,
-        }
+    /// Whether there are finitely many values.
+    pub fn is_finite(&self) -> bool {
+        with_formulas!(*self, formulas => formulas.is_finite())
+    }
+
+    /// Whether every number of a sample is 0 or 1, whatever the fixed numbers are.
+    pub(crate) fn is_binary(&self) -> bool {
+        with_formulas!(*self, formulas => formulas.is_binary())
+    }
+
+    /// Samples by inversion of the distribution function in tensors, where that is short.
+    pub(crate) fn inverse(&self) -> Option<Inverse> {
+        with_formulas!(*self, formulas => formulas.inverse())
+    }
+
+    /// Whether the weight of a unit move of an ordered coordinate depends on the draw.
+    pub(crate) fn weighs_draws(&self) -> bool {
+        with_formulas!(*self, formulas => formulas.weighs_draws())
+    }
+
+    /// The number of trials, if a unit move goes down with probability `z / trials` and up
+    /// otherwise.
+    pub(crate) fn trials_of_step(&self) -> Option<f64> {
+        with_formulas!(*self, formulas => formulas.trials_of_step())
+    }
+
+    /// The natural parameter of one mean, kept where it is finite.
+    pub(crate) fn natural_of_mean(&self, mean: f64) -> f64 {
+        with_formulas!(*self, formulas => formulas.natural_of_mean(mean))
     }
 }

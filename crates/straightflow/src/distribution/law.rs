@@ -1,16 +1,13 @@
 //! The canonical form of every distribution: a family and its natural parameters.
 
-use std::sync::Arc;
+use burn::tensor::Tensor;
 
-use burn::tensor::{
-    Tensor,
-    activation::{log_sigmoid, log_softmax, softmax},
-};
-
+use super::family::with_formulas;
+use super::formulas::Formulas as _;
 use super::{CountLaw, Family};
+use crate::Key;
 use crate::error::{Error, Result};
-use crate::ops::fused::{bernoulli_log_prob, sigmoid};
-use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like, map_host, to_host};
+use crate::ops::{first_non_finite, leaf_like, to_host};
 
 /// Independent discrete variables of one family, in the shapes that estimators work with.
 ///
@@ -40,20 +37,7 @@ impl Law {
                 shape: Self::user_shape(family, shape),
             });
         }
-        match family {
-            Family::Categorical if shape[2] < 2 => {
-                return Err(Error::TooFewCategories {
-                    shape: shape.to_vec(),
-                });
-            }
-            Family::Binomial { trials: 0 } => return Err(Error::NoTrials),
-            Family::NegativeBinomial { dispersion }
-                if !(dispersion.is_finite() && dispersion > 0.0) =>
-            {
-                return Err(Error::Dispersion { dispersion });
-            }
-            _ => {}
-        }
+        with_formulas!(family, formulas => formulas.check(shape))?;
         Ok(Self::unchecked(family, natural))
     }
 
@@ -63,17 +47,8 @@ impl Law {
     ///
     /// As [`new`](Self::new).
     pub fn from_means(family: Family, means: Tensor<3>) -> Result<Self> {
-        let natural = match family {
-            Family::Bernoulli => means.clone().log() - (-means.clone()).log1p(),
-            Family::Binomial { trials } => {
-                // burn differentiates a division by a number in single precision.
-                let p = means.clone() * f64::from(trials.max(1)).recip();
-                p.clone().log() - (-p).log1p()
-            }
-            Family::Categorical | Family::Poisson | Family::NegativeBinomial { .. } => {
-                means.clone().log()
-            }
-        };
+        let given = means.clone();
+        let natural = with_formulas!(family, formulas => formulas.natural_of_means(given));
         let law = Self::new(family, natural)?;
         Ok(Self {
             means: Some(means.inner()),
@@ -129,33 +104,12 @@ impl Law {
 
     /// The means `[batch, d, k]`, on the tape of the parameters.
     pub fn mean(&self) -> Tensor<3> {
-        let natural = self.natural();
-        match self.family {
-            Family::Bernoulli => sigmoid(natural),
-            Family::Categorical => softmax(natural, 2),
-            Family::Poisson | Family::NegativeBinomial { .. } => natural.exp(),
-            Family::Binomial { trials } => sigmoid(natural) * f64::from(trials),
-        }
+        with_formulas!(self.family, formulas => formulas.mean(self.natural()))
     }
 
     /// The variance of each coordinate `[batch, d, k]`, on the tape of the parameters.
     pub fn variance(&self) -> Tensor<3> {
-        let natural = self.natural();
-        match self.family {
-            Family::Bernoulli => sigmoid(natural.clone()) * sigmoid(-natural),
-            Family::Categorical => {
-                let p = softmax(natural, 2);
-                p.clone() * (-p + 1.0)
-            }
-            Family::Poisson => natural.exp(),
-            Family::Binomial { trials } => {
-                sigmoid(natural.clone()) * sigmoid(-natural) * f64::from(trials)
-            }
-            Family::NegativeBinomial { dispersion } => {
-                let mean = natural.exp();
-                mean.clone() * (mean * dispersion.recip() + 1.0)
-            }
-        }
+        with_formulas!(self.family, formulas => formulas.variance(self.natural()))
     }
 
     /// Turns a gradient with respect to the means into one with respect to the natural parameters:
@@ -165,25 +119,13 @@ impl Law {
     /// that logits of any size give zero or a finite number: `p (1 - p)` is
     /// `sigmoid(x) sigmoid(-x)`.
     pub fn chain<const R: usize>(&self, grad: Tensor<R>) -> Tensor<R> {
-        let natural = self.natural();
-        match self.family {
-            Family::Categorical => {
-                let p = softmax(natural, 2).unsqueeze::<R>();
-                let along = (p.clone() * grad.clone()).sum_dim(R - 1);
-                p * (grad - along)
-            }
-            _ => grad * self.chain_factor().unsqueeze::<R>(),
-        }
+        with_formulas!(self.family, formulas => formulas.chain(self.natural(), grad))
     }
 
     /// The chain factor `d mean / d natural` `[batch, d, 1]` of an ordered family; for a
     /// categorical variable, the diagonal `p (1 - p)` of its Jacobian.
     pub fn chain_factor(&self) -> Tensor<3> {
-        match self.family {
-            Family::NegativeBinomial { .. } => self.mean(),
-            // The other ordered families are exponential families in their natural parameter.
-            _ => self.variance(),
-        }
+        with_formulas!(self.family, formulas => formulas.chain_factor(self.natural()))
     }
 
     /// The law `w` of `d/dm E g(Z) = sum_x w(x) [g(x + 1) - g(x)]`, which is again a law of an
@@ -196,24 +138,8 @@ impl Law {
     /// | Poisson(m) | Poisson(m) |
     /// | NegativeBinomial(r, p) | NegativeBinomial(r + 1, p) |
     pub fn weight(&self) -> Option<Self> {
-        let (family, natural) = match self.family {
-            Family::Categorical => return None,
-            Family::Poisson => (self.family, self.natural()),
-            Family::Bernoulli => (Family::Binomial { trials: 0 }, self.natural()),
-            Family::Binomial { trials } => (
-                Family::Binomial {
-                    trials: trials.saturating_sub(1),
-                },
-                self.natural(),
-            ),
-            Family::NegativeBinomial { dispersion } => (
-                Family::NegativeBinomial {
-                    dispersion: dispersion + 1.0,
-                },
-                self.natural() + dispersion.recip().ln_1p(),
-            ),
-        };
-        Some(Self::unchecked(family, natural))
+        let weight = with_formulas!(self.family, formulas => formulas.weight(self.natural()));
+        weight.map(|(family, natural)| Self::unchecked(family, natural))
     }
 
     /// The logarithm of the probability of each coordinate, `[n, batch, d]`, on the tapes of the
@@ -226,76 +152,86 @@ impl Law {
     ///
     /// If the shapes do not fit.
     pub fn log_prob_each(&self, z: Tensor<4>) -> Tensor<3> {
-        let natural = self.natural();
-        match self.family {
-            Family::Bernoulli => {
-                let natural = natural.unsqueeze::<4>();
-                let one = z.clone() * log_sigmoid(natural.clone());
-                let zero = (-z + 1.0) * log_sigmoid(-natural);
-                (one + zero).squeeze_dim(3)
-            }
-            Family::Categorical => (z * log_softmax(natural, 2).unsqueeze::<4>())
-                .sum_dim(3)
-                .squeeze_dim(3),
-            _ => self.log_prob_counts(z).squeeze_dim(3),
-        }
+        with_formulas!(self.family, formulas => formulas.log_prob_each(self.natural(), z))
     }
 
     /// `log q(z)` of each draw and batch element, `[n, batch]`: the sum of
     /// [`log_prob_each`](Self::log_prob_each) over the coordinates.
     pub fn log_prob(&self, z: Tensor<4>) -> Tensor<2> {
-        let [batch, d, _] = self.dims();
-        let [n, rows, columns, _] = z.dims();
-        // One row of parameters for all, or one for each batch element of every draw.
-        if self.family == Family::Bernoulli && columns == d && (batch == 1 || rows == batch) {
-            let logits = self.natural().reshape([batch, d]);
-            return bernoulli_log_prob(logits, z.reshape([n * rows, d])).reshape([n, rows]);
-        }
-        self.log_prob_each(z).sum_dim(2).squeeze_dim(2)
-    }
-
-    /// Single precision loses all digits of `z ln m - m - ln z!` at large rates, so the value comes
-    /// from the host in double precision and the derivatives from rules.
-    fn log_prob_counts(&self, z: Tensor<4>) -> Tensor<4> {
-        let constant = self.constant();
-        let values = z.clone().inner();
-        let family = self.family;
-        let log_prob = map_host(constant.natural(), values.clone(), |natural, z| {
-            count_law(family, natural).ln_pmf(z)
-        });
-        let by_parameter = custom_grad(
-            self.natural(),
-            log_prob.clone(),
-            Arc::new(ScoreRule {
-                family,
-                z: values.clone(),
-            }),
-        );
-        if !z.is_tracked() {
-            return by_parameter;
-        }
-        let slope = SlopeRule {
-            family,
-            natural: constant.natural(),
-        };
-        by_parameter + custom_grad(z, log_prob.zeros_like(), Arc::new(slope))
+        with_formulas!(self.family, formulas => formulas.log_prob(self.natural(), z))
     }
 
     /// The score `d log q(z) / d natural` of each coordinate, `[n, batch, d, k]`, for hard samples.
     pub fn score(&self, z: Tensor<4>) -> Tensor<4> {
         let natural = self.natural().unsqueeze::<4>();
-        let (p, q) = (natural.clone(), -natural.clone());
-        match self.family {
-            Family::Bernoulli => z.clone() * sigmoid(q) - (-z + 1.0) * sigmoid(p),
-            Family::Binomial { trials } => {
-                z.clone() * sigmoid(q) - (-z + f64::from(trials)) * sigmoid(p)
-            }
-            Family::Categorical => z - softmax(natural, 3),
-            Family::Poisson => z - natural.exp(),
-            Family::NegativeBinomial { dispersion } => {
-                (z - natural.clone().exp()) * sigmoid(-natural + dispersion.ln())
-            }
+        with_formulas!(self.family, formulas => formulas.score(natural, z))
+    }
+
+    /// The weights `[down, up]` of the steps of ordered coordinates, `[n, batch, d, 1]`, with which
+    /// the gradient of an expectation with respect to the natural parameters is both
+    /// `E up(z) [f(z + 1) - f(z)]` and `E down(z) [f(z) - f(z - 1)]`.
+    pub(crate) fn step_weights(&self, z: Tensor<4>) -> [Tensor<4>; 2] {
+        let natural = self.natural().unsqueeze::<4>();
+        with_formulas!(self.family, formulas => formulas.step_weights(natural, z))
+    }
+
+    /// The samples with every ordered coordinate moved by one unit; see
+    /// [`trials_of_step`](Family::trials_of_step) for `side`, uniform numbers of the shape of `z`.
+    pub(crate) fn moved(&self, z: Tensor<4>, side: Option<Tensor<4>>) -> Tensor<4> {
+        with_formulas!(self.family, formulas => formulas.moved(z, side))
+    }
+
+    /// The entropy; see [`Distribution::entropy`](super::Distribution::entropy).
+    ///
+    /// # Errors
+    ///
+    /// If there is no closed form.
+    pub fn entropy(&self) -> Result<Tensor<1>> {
+        let each = with_formulas!(self.family, formulas => formulas.entropy(self.natural()));
+        let each = each.ok_or(Error::NoClosedForm {
+            quantity: "entropy",
+            family: self.family.kind(),
+        })?;
+        Ok(sum_of_element(each))
+    }
+
+    /// The divergence; see [`Distribution::kl`](super::Distribution::kl).
+    ///
+    /// # Errors
+    ///
+    /// If the families, their fixed numbers or the shapes differ.
+    pub fn kl(&self, other: &Self) -> Result<Tensor<1>> {
+        let ([batch, d, k], [other_batch, other_d, other_k]) = (self.dims(), other.dims());
+        let fits = (other_batch == batch || other_batch == 1) && (d, k) == (other_d, other_k);
+        if self.family != other.family || !fits {
+            return Err(Error::Mismatch {
+                left: self.describe(),
+                right: other.describe(),
+            });
         }
+        let (p, q) = (self.natural(), other.natural().expand([batch, d, k]));
+        let each = with_formulas!(self.family, formulas => formulas.divergence(p, q));
+        Ok(sum_of_element(each))
+    }
+
+    fn describe(&self) -> String {
+        format!("{:?} with parameters {:?}", self.family, self.dims())
+    }
+
+    /// `n` hard samples `[n, batch, d, k]`, on no tape: 0 or 1, one-hot vectors, or counts.
+    ///
+    /// The bits depend on the key and the shape only, not on the number of threads. What a
+    /// parameter that is not a number gives is not specified; [`validate`](Self::validate) finds
+    /// it.
+    pub fn sample(&self, key: Key, n: usize) -> Tensor<4> {
+        with_formulas!(self.family, formulas => formulas.sample(self, key, n))
+    }
+
+    /// Samples of uniform numbers `[n, batch, d, 1]` by inversion, for a family that has
+    /// [`inverse`](Family::inverse).
+    pub(crate) fn invert(&self, uniform: &Tensor<4>) -> Option<Tensor<4>> {
+        let inverse = self.family.inverse()?;
+        Some(inverse(self.natural().unsqueeze::<4>(), uniform))
     }
 
     /// The law of each coordinate in double precision, in row-major order of `[batch, d]`; `None`
@@ -329,24 +265,16 @@ impl Law {
     /// The first bad value, with its index.
     pub fn validate(&self) -> Result<()> {
         if let Some(means) = &self.means {
-            // Probabilities of categories need not be normalised.
-            let largest = match self.family {
-                Family::Categorical => f64::INFINITY,
-                family => family.largest_mean(),
-            };
+            let (below, allowed) = with_formulas!(self.family, f => f.allowed_means());
             let values = to_host(means.clone());
-            let valid = |x: f64| x > 0.0 && x < largest;
+            let valid = |x: f64| x > 0.0 && x < below;
             if let Some(index) = values.iter().position(|x| !valid(*x)) {
                 return Err(Error::Parameter {
                     family: self.family.kind(),
                     parameter: "mean",
                     index: self.user_index(index),
                     value: values[index],
-                    allowed: match self.family {
-                        Family::Bernoulli => "between 0 and 1",
-                        Family::Binomial { .. } => "between 0 and the number of trials",
-                        _ => "positive and finite",
-                    },
+                    allowed,
                 });
             }
         }
@@ -354,7 +282,7 @@ impl Law {
             None => Ok(()),
             Some((index, value)) => Err(Error::Parameter {
                 family: self.family.kind(),
-                parameter: self.family.natural_name(),
+                parameter: with_formulas!(self.family, formulas => formulas.natural_name()),
                 index: self.user_index(index),
                 value,
                 allowed: "finite",
@@ -363,9 +291,9 @@ impl Law {
     }
 
     fn user_shape(family: Family, shape: [usize; 3]) -> Vec<usize> {
-        match family {
-            Family::Categorical => shape.to_vec(),
-            _ => shape[..2].to_vec(),
+        match family.is_one_hot() {
+            true => shape.to_vec(),
+            false => shape[..2].to_vec(),
         }
     }
 
@@ -375,38 +303,7 @@ impl Law {
     }
 }
 
-fn count_law(family: Family, natural: f64) -> CountLaw {
-    family
-        .count_law(natural)
-        .expect("a law of an ordered family")
-}
-
-/// `d log q(z) / d natural` for counts.
-#[derive(Debug)]
-struct ScoreRule {
-    family: Family,
-    z: Tensor<4>,
-}
-
-impl Rule for ScoreRule {
-    fn backward(&self, natural: Tensor<3>, _log_prob: Tensor<4>, grad: Tensor<4>) -> Tensor<3> {
-        let law = Law::unchecked(self.family, natural);
-        (law.score(self.z.clone()) * grad).sum_dim(0).squeeze_dim(0)
-    }
-}
-
-/// `d log q(z) / d z` for relaxed counts.
-#[derive(Debug)]
-struct SlopeRule {
-    family: Family,
-    natural: Tensor<3>,
-}
-
-impl Rule<4, 4> for SlopeRule {
-    fn backward(&self, z: Tensor<4>, _zeros: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
-        let slope = map_host(self.natural.clone(), z, |natural, z| {
-            count_law(self.family, natural).ln_pmf_slope(z)
-        });
-        slope * grad
-    }
+/// `[batch, d, k]` to `[batch]`.
+fn sum_of_element(each: Tensor<3>) -> Tensor<1> {
+    each.sum_dim(2).sum_dim(1).squeeze_dims(&[1, 2])
 }

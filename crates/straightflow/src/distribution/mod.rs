@@ -15,23 +15,23 @@ mod bernoulli;
 mod binomial;
 mod categorical;
 pub(crate) mod count;
+mod density;
 mod divergence;
 mod family;
+mod formulas;
 mod law;
+mod loader;
 mod moves;
 mod negative_binomial;
 mod poisson;
 mod sampling;
 
-pub use bernoulli::Bernoulli;
-pub use binomial::Binomial;
-pub use categorical::Categorical;
 pub use count::CountLaw;
+pub(crate) use family::all;
+pub use family::all::*;
 pub use family::{Family, FamilyKind};
 pub use law::Law;
 pub(crate) use moves::Moves;
-pub use negative_binomial::NegativeBinomial;
-pub use poisson::Poisson;
 
 use std::fmt::Debug;
 
@@ -181,3 +181,22 @@ impl Distribution for Law {
         law
     }
 }
+
+/// Makes a type whose only field is a [`Law`] a distribution.
+macro_rules! wraps_law {
+    ($Type:ident, $Parameters:ty, $Samples:ty) => {
+        impl Distribution for $Type {
+            type Parameters = $Parameters;
+            type Samples = $Samples;
+
+            fn law(&self) -> &Law {
+                &self.0
+            }
+
+            fn from_law(law: Law) -> Self {
+                Self(law)
+            }
+        }
+    };
+}
+use wraps_law;

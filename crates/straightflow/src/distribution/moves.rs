@@ -1,9 +1,11 @@
 //! The unit moves of hard samples: a bit flips, a count takes one step, a category is swapped for
 //! another. The exact gradient is a sum over them.
 
-use burn::tensor::{Tensor, activation::sigmoid, activation::softmax};
+use burn::tensor::{Tensor, activation::softmax};
 
-use super::{Family, Law};
+use super::Law;
+use super::family::with_formulas;
+use super::formulas::Formulas as _;
 use crate::ops::to_host;
 
 /// The moves from samples `z` `[n, batch, d, k]`, one for each coordinate; for a categorical
@@ -17,7 +19,7 @@ use crate::ops::to_host;
 /// | Bernoulli | `z -> 1 - z` | `p (1 - p)` | `(1 - 2 z) (f(moved) - f(z))` |
 /// | Binomial(N) | a step `s`: down with probability `z / N`, else up | `N p (1 - p)` | `s (f(moved) - f(z))` |
 /// | Poisson | `z -> z + 1` | the rate | `f(moved) - f(z)` |
-/// | Negative binomial(r) | `z -> z + 1` | `m (r + z) / (r + m)` | `f(moved) - f(z)` |
+/// | Negative binomial(r), geometric (r = 1) | `z -> z + 1` | `m (r + z) / (r + m)` | `f(moved) - f(z)` |
 /// | Categorical | `z -> e_j`, `j` not the category of `z` | `p_j (1 - p_j)` | `f(moved) - f(z)` |
 ///
 /// The direction is the coordinate itself. For a category it is `(e_j - p) / (1 - p_j)`, that is
@@ -42,24 +44,26 @@ impl Moves {
     pub fn new(law: &Law, z: Tensor<4>, side: Option<Tensor<4>>) -> Self {
         let law = law.constant();
         let dims = z.dims();
-        let weight = to_host(weight(&law, &z));
+        let family = law.family();
+        let weight = with_formulas!(family, formulas => {
+            formulas.move_weight(law.natural(), z.clone())
+        });
+        let weight = to_host(weight);
         let z = to_host(z);
-        let step = match (law.family(), side) {
-            (Family::Categorical, _) => Vec::new(),
-            (Family::Bernoulli, _) => z.iter().map(|z| 1.0 - 2.0 * z).collect(),
-            (Family::Binomial { trials }, Some(side)) => {
-                // One trial, taken at random, was a success with probability z / N.
-                let success = |(z, u): (&f64, f64)| u < z / f64::from(trials);
-                let steps = z.iter().zip(to_host(side)).map(success);
-                steps
-                    .map(|success| if success { -1.0 } else { 1.0 })
-                    .collect()
+        let step = match family.is_one_hot() {
+            true => Vec::new(),
+            false => {
+                // Only a family of trials looks at the uniform numbers.
+                let side = side.map_or_else(|| vec![1.0; z.len()], to_host);
+                let draws = z.iter().zip(side);
+                with_formulas!(family, formulas => {
+                    draws.map(|(z, side)| formulas.step(*z, side)).collect()
+                })
             }
-            _ => vec![1.0; z.len()],
         };
-        let (p, logits) = match law.family() {
-            Family::Categorical => (to_host(softmax(law.natural(), 2)), to_host(law.natural())),
-            _ => Default::default(),
+        let (p, logits) = match family.is_one_hot() {
+            true => (to_host(softmax(law.natural(), 2)), to_host(law.natural())),
+            false => Default::default(),
         };
         Self {
             law,
@@ -165,16 +169,5 @@ impl Moves {
                 *to += p * (x - mean);
             }
         }
-    }
-}
-
-fn weight(law: &Law, z: &Tensor<4>) -> Tensor<4> {
-    match law.family() {
-        Family::NegativeBinomial { dispersion } => {
-            let natural = law.natural().unsqueeze::<4>();
-            (z.clone() + dispersion) * sigmoid(natural - dispersion.ln())
-        }
-        Family::Categorical => law.variance().unsqueeze::<4>() * (-z.clone() + 1.0),
-        _ => law.chain_factor().unsqueeze::<4>().expand(z.dims()),
     }
 }

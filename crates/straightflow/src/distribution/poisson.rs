@@ -2,7 +2,10 @@
 
 use burn::tensor::Tensor;
 
-use super::{Canonical, Distribution, Family, Law};
+use super::divergence::Divergence;
+use super::formulas::Formulas;
+use super::loader::deviance;
+use super::{Canonical, CountLaw, Distribution, Family, Law, wraps_law};
 use crate::error::Result;
 
 /// Independent counts `0, 1, 2, ..` with mean and variance `rate = exp(log-rate)`.
@@ -48,15 +51,59 @@ impl Poisson {
     }
 }
 
-impl Distribution for Poisson {
-    type Parameters = Tensor<2>;
-    type Samples = Tensor<3>;
+wraps_law!(Poisson, Tensor<2>, Tensor<3>);
 
-    fn law(&self) -> &Law {
-        &self.0
+/// The formulas of Poisson counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed;
+
+pub(super) fn formulas() -> Fixed {
+    Fixed
+}
+
+pub(super) fn examples() -> Vec<(Family, Vec<f64>)> {
+    [1.5, 0.06]
+        .map(|rate: f64| (Family::Poisson, vec![rate.ln()]))
+        .to_vec()
+}
+
+impl Formulas for Fixed {
+    fn natural_name(&self) -> &'static str {
+        "log-rate"
     }
 
-    fn from_law(law: Law) -> Self {
-        Self(law)
+    fn mean(&self, natural: Tensor<3>) -> Tensor<3> {
+        natural.exp()
+    }
+
+    fn variance(&self, natural: Tensor<3>) -> Tensor<3> {
+        natural.exp()
+    }
+
+    fn count_law(&self, natural: f64) -> Option<CountLaw> {
+        Some(CountLaw::Poisson {
+            rate: natural.exp(),
+        })
+    }
+
+    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
+        z - natural.exp()
+    }
+
+    fn divergence_of(&self, p: f64, q: f64) -> Divergence {
+        let (a, b) = (p.exp(), q.exp());
+        Divergence {
+            value: if a == 0.0 { b } else { deviance(a, b) },
+            first: a * (p - q),
+            second: b - a,
+        }
+    }
+
+    fn weight(&self, natural: Tensor<3>) -> Option<(Family, Tensor<3>)> {
+        Some((Family::Poisson, natural))
+    }
+
+    fn step_weights(&self, natural: Tensor<4>, z: Tensor<4>) -> [Tensor<4>; 2] {
+        [z, natural.exp()]
     }
 }

@@ -14,7 +14,7 @@ use self::layer::{BaseRule, FactorRule, Layer, Seen};
 use self::memory::MovesLesson;
 use crate::Key;
 use crate::antithetic::along;
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::state::{Attached, LayerState, Lesson, RunningMeans};
@@ -247,9 +247,9 @@ impl DebiasedSt {
 fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
     let [_, batch, d, _] = law.sample_dims(n);
     let choice = NoiseSpec::uniform("choice", [n, batch, 1, 1]);
-    match law.family() {
-        Family::Binomial { .. } => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
-        _ => vec![choice],
+    match law.family().trials_of_step() {
+        Some(_) => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
+        None => vec![choice],
     }
 }
 

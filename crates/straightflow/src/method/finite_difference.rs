@@ -2,7 +2,7 @@
 
 use burn::tensor::{Tensor, activation::softmax};
 
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::{Estimator, Noise, NoiseSpec, Outcome, Price};
@@ -64,19 +64,22 @@ method! {
 impl Estimator for FiniteDifference {
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let samples = NoiseSpec::samples(law, n);
-        match law.family() {
-            Family::Binomial { .. } => vec![samples, NoiseSpec::uniform("side", samples.shape)],
-            Family::NegativeBinomial { .. } => vec![samples, NoiseSpec::weight(law, n)],
-            Family::Bernoulli | Family::Poisson | Family::Categorical => vec![samples],
+        let family = law.family();
+        if family.weighs_draws() {
+            return vec![samples, NoiseSpec::weight(law, n)];
+        }
+        match family.trials_of_step() {
+            Some(_) => vec![samples, NoiseSpec::uniform("side", samples.shape)],
+            None => vec![samples],
         }
     }
 
     fn price(&self, law: &Law, n: usize) -> Price {
         let [_, d, k] = law.dims();
-        let moves = match law.family() {
-            Family::NegativeBinomial { .. } => 2 * d,
-            Family::Categorical => k * d,
-            Family::Bernoulli | Family::Binomial { .. } | Family::Poisson => d,
+        let moves = match law.family().weighs_draws() {
+            true => 2 * d,
+            // One to each category, or one step.
+            false => k * d,
         };
         Price {
             evaluations: n * (moves + 1),
@@ -107,26 +110,21 @@ impl Estimator for FiniteDifference {
                 .permute([1, 2, 0])
         };
 
-        let gradient: Tensor<3> = match law.family() {
-            Family::Categorical => {
-                let all: Vec<Tensor<4>> = (0..k).map(|c| at(c).unsqueeze_dim(3)).collect();
-                let all = Tensor::cat(all, 3); // [n, batch, d, k]
-                let p = softmax(fixed.natural(), 2).unsqueeze::<4>();
-                let mean = (p.clone() * all.clone()).sum_dim(3);
-                (p * (all - mean)).mean_dim(0).squeeze_dim(0)
-            }
-            Family::NegativeBinomial { .. } => fixed.chain(
-                (at(1) - at(0))
-                    .mean_dim(0)
-                    .squeeze_dim::<2>(0)
-                    .unsqueeze_dim(2),
-            ),
-            _ => {
-                let rise = at(0) - values.clone().unsqueeze_dim::<3>(2);
-                let direction = (moves[0].clone() - z.clone()).squeeze_dim::<3>(3);
-                let slope = (rise * direction).mean_dim(0).squeeze_dim::<2>(0);
-                fixed.chain(slope.unsqueeze_dim(2))
-            }
+        let gradient: Tensor<3> = if law.family().is_one_hot() {
+            let all: Vec<Tensor<4>> = (0..k).map(|c| at(c).unsqueeze_dim(3)).collect();
+            let all = Tensor::cat(all, 3); // [n, batch, d, k]
+            let p = softmax(fixed.natural(), 2).unsqueeze::<4>();
+            let mean = (p.clone() * all.clone()).sum_dim(3);
+            (p * (all - mean)).mean_dim(0).squeeze_dim(0)
+        } else {
+            let slope = match law.family().weighs_draws() {
+                true => at(1) - at(0),
+                false => {
+                    let rise = at(0) - values.clone().unsqueeze_dim::<3>(2);
+                    rise * (moves[0].clone() - z.clone()).squeeze_dim::<3>(3)
+                }
+            };
+            fixed.chain(slope.mean_dim(0).squeeze_dim::<2>(0).unsqueeze_dim(2))
         };
         // burn divides by a number in single precision when it differentiates; it multiplies in
         // full.
@@ -140,34 +138,33 @@ impl FiniteDifference {
     /// takes its value from here.
     fn moves(&self, noise: &Noise, law: &Law) -> Vec<Tensor<4>> {
         let z = noise.get(0);
-        match law.family() {
-            Family::Poisson => vec![z + 1.0],
-            Family::Bernoulli => vec![-z + 1.0],
-            Family::Binomial { trials } => {
-                // z = x + b with x of the law w: given z, b is 1 with probability z / N.
-                let share = z.clone() / f64::from(trials);
-                let up = noise.get(1).lower(share).bool_not();
-                let up = up.float().cast(z.dtype());
-                vec![z + up * 2.0 - 1.0]
-            }
-            Family::NegativeBinomial { .. } => {
-                let x = noise.get(1);
-                vec![x.clone(), x + 1.0]
-            }
-            Family::Categorical => {
-                let [.., k] = z.dims();
-                let corner = |c: usize| {
-                    let before = z.zeros_like().narrow(3, 0, c.max(1));
-                    let one = z.ones_like().narrow(3, 0, 1);
-                    let after = z.zeros_like().narrow(3, 0, (k - 1 - c).max(1));
-                    let parts = [(c > 0, before), (true, one), (c + 1 < k, after)];
-                    let parts = parts.into_iter().filter(|(keep, _)| *keep);
-                    Tensor::cat(parts.map(|(_, part)| part).collect(), 3)
-                };
-                (0..k).map(corner).collect()
-            }
+        let family = law.family();
+        if family.is_one_hot() {
+            return corners(&z);
         }
+        // Two neighbours of the law w. Where a unit move always weighs the same, a draw and its
+        // move are such neighbours.
+        if family.weighs_draws() {
+            let x = noise.get(1);
+            return vec![x.clone(), x + 1.0];
+        }
+        let side = family.trials_of_step().map(|_| noise.get(1));
+        vec![law.moved(z, side)]
     }
+}
+
+/// Every category as a one-hot vector, in the shape of `z`.
+fn corners(z: &Tensor<4>) -> Vec<Tensor<4>> {
+    let [.., k] = z.dims();
+    let corner = |c: usize| {
+        let before = z.zeros_like().narrow(3, 0, c.max(1));
+        let one = z.ones_like().narrow(3, 0, 1);
+        let after = z.zeros_like().narrow(3, 0, (k - 1 - c).max(1));
+        let parts = [(c > 0, before), (true, one), (c + 1 < k, after)];
+        let parts = parts.into_iter().filter(|(keep, _)| *keep);
+        Tensor::cat(parts.map(|(_, part)| part).collect(), 3)
+    };
+    (0..k).map(corner).collect()
 }
 
 /// `z` with coordinate `j` from `to`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
 use crate::ops::custom_grad;
 use crate::relaxation::{RelaxedRule, shifted};
@@ -86,10 +86,10 @@ impl Pathwise for GappedStraightThrough {
 /// The logits minus their largest, moved until the sampled one leads by the gap.
 fn gapped(law: &Law, hard: Tensor<4>, gap: f64) -> Tensor<4> {
     let natural = law.natural().inner().unsqueeze::<4>();
-    match law.family() {
+    match law.family().is_one_hot() {
         // The sampled one is at 0, the others at most at -gap.
-        Family::Categorical => (-hard + 1.0) * shifted(natural).clamp_max(-gap),
-        _ => {
+        true => (-hard + 1.0) * shifted(natural).clamp_max(-gap),
+        false => {
             let side = hard * 2.0 - 1.0;
             (natural * side.clone()).clamp_min(gap) * side
         }

@@ -113,13 +113,13 @@ impl GumbelRao {
         let log_e = log_exponential(u.reshape([n, batch, d * draws, categories(law)]));
         let natural = law.natural().inner().unsqueeze::<4>();
         let hard = repeat(hard, draws);
-        match law.family() {
-            Family::Categorical => {
+        match law.family().is_one_hot() {
+            true => {
                 let log_p = repeat(log_softmax(natural, 3), draws);
                 let chosen = (log_e.clone() * hard.clone()).sum_dim(3);
                 (hard - 1.0) * softplus(log_e - chosen - log_p)
             }
-            _ => {
+            false => {
                 // The side that was not chosen has the logit of the other sign.
                 let side = hard * 2.0 - 1.0;
                 let log_p = log_sigmoid(-(repeat(natural, draws) * side.clone()));

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction};
-use crate::ops::fused::sigmoid;
 use crate::ops::{Rule, custom_grad};
 
 /// What is subtracted from a draw's gradient.
@@ -134,27 +133,14 @@ impl Rule for SecondOrderRule {
 
 /// The weight of each draw times a gradient by the sample, both `[n, batch, d, k]`.
 pub(super) fn weighted(law: &Law, z: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
-    let natural = law.natural().unsqueeze::<4>();
-    let weight = match law.family() {
-        Family::Categorical => {
-            let p = softmax(natural, 3);
-            let along = |v: &Tensor<4>| (v.clone() * grad.clone()).sum_dim(3);
-            let chosen = z.clone() * (grad.clone() - along(&p));
-            let others = p * (grad.clone() - along(&z));
-            return (chosen + others) * 0.5;
-        }
-        Family::Bernoulli => {
-            let (p, q) = (sigmoid(natural.clone()), sigmoid(-natural));
-            z.clone() * q + (-z + 1.0) * p
-        }
-        Family::Binomial { trials } => {
-            let (p, q) = (sigmoid(natural.clone()), sigmoid(-natural));
-            z.clone() * q + (-z + f64::from(trials)) * p
-        }
-        Family::Poisson => z + natural.exp(),
-        Family::NegativeBinomial { dispersion } => {
-            (z.clone() + dispersion) * sigmoid(natural - dispersion.ln()) + z
-        }
-    };
-    weight * grad * 0.5
+    if law.family().is_one_hot() {
+        let p = softmax(law.natural().unsqueeze::<4>(), 3);
+        let along = |v: &Tensor<4>| (v.clone() * grad.clone()).sum_dim(3);
+        let chosen = z.clone() * (grad.clone() - along(&p));
+        let others = p * (grad.clone() - along(&z));
+        return (chosen + others) * 0.5;
+    }
+    // The trapezoid rule: half of the slope for the step down from z, half for the step up.
+    let [down, up] = law.step_weights(z);
+    (down + up) * grad * 0.5
 }

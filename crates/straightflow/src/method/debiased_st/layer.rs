@@ -10,7 +10,7 @@ use burn::tensor::{Tensor, activation::softmax};
 use super::choice::{Pick, Preference, choose};
 use super::memory::{Cells, Memory};
 use super::{ChoiceBy, DebiasedBase, DebiasedStConfig};
-use crate::distribution::{Family, Law, Moves};
+use crate::distribution::{Law, Moves};
 use crate::error::Result;
 use crate::estimate::state::LayerState;
 use crate::method::second_order_st::weighted;
@@ -137,13 +137,12 @@ impl Layer {
         match self.base {
             DebiasedBase::None => gradient.zeros_like(),
             DebiasedBase::SecondOrderSt => weighted(self.moves.law(), self.z.clone(), gradient),
-            DebiasedBase::StraightThrough => match self.moves.law().family() {
-                // Its weights depend on the draw.
-                Family::NegativeBinomial { .. } => {
+            DebiasedBase::StraightThrough => match self.moves.law().family().weighs_draws() {
+                true => {
                     let weight = self.moves.weight.clone();
                     gradient * from_host::<4, 4>(weight, self.moves.dims, &self.z)
                 }
-                _ => self.moves.law().chain(gradient),
+                false => self.moves.law().chain(gradient),
             },
         }
     }

@@ -3,19 +3,18 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{Tensor, activation::softmax};
+use burn::tensor::Tensor;
 
 use super::layer::{BaseRule, Layer, Seen};
 use super::memory::MovesLesson;
 use super::{DebiasedBase, DebiasedSt, choice_noise, watched};
 use crate::antithetic::along;
-use crate::distribution::{Family, Law};
+use crate::distribution::Law;
 use crate::error::Result;
 use crate::estimate::layers::{Stacked, single};
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::state::Lesson;
 use crate::estimate::{Estimator, NoiseLaw, NoiseSource, NoiseSpec, Outcome};
-use crate::ops::fused::sigmoid;
 use crate::ops::{custom_grad, gradient_only};
 
 /// A layer with its draws.
@@ -194,46 +193,14 @@ fn moved(
 /// Draws come from one uniform number for each variable, if the family can be inverted by tensors.
 fn draw_noise(law: &Law, n: usize) -> NoiseSpec {
     let [n, batch, d, _] = law.sample_dims(n);
-    match law.family() {
-        Family::Bernoulli | Family::Categorical => NoiseSpec::uniform("uniform", [n, batch, d, 1]),
-        Family::Binomial { .. } | Family::Poisson | Family::NegativeBinomial { .. } => {
-            NoiseSpec::samples(law, n)
-        }
+    match law.family().inverse() {
+        Some(_) => NoiseSpec::uniform("uniform", [n, batch, d, 1]),
+        None => NoiseSpec::samples(law, n),
     }
 }
 
-/// Samples of a law from uniform numbers `[n, batch, d, 1]` by inversion.
+/// Samples of a law from uniform numbers `[n, batch, d, 1]`.
 fn from_uniform(law: &Law, uniform: &Tensor<4>) -> Tensor<4> {
-    let natural = law.natural().unsqueeze::<4>();
-    let [n, batch, d, _] = uniform.dims();
-    match law.family() {
-        Family::Bernoulli => {
-            // u < p, by the less likely of the two values: its probability has all digits.
-            let shape = uniform.dims();
-            let rare = sigmoid(-natural.clone().abs()).expand(shape);
-            let likely = natural.greater_elem(0.0).expand(shape);
-            let side = uniform
-                .clone()
-                .mask_where(likely.clone(), -uniform.clone() + 1.0);
-            let z = side.lower(rare).bool_xor(likely);
-            z.float().cast(uniform.dtype())
-        }
-        Family::Categorical => {
-            let end = softmax(natural, 3).cumsum(3);
-            let k = end.dims()[3];
-            let end = end.expand([n, batch, d, k]);
-            // The number of categories that end at or before u, the last one in any case left out.
-            let passed = end.narrow(3, 0, k - 1);
-            let passed = passed.lower_equal(uniform.clone().expand([n, batch, d, k - 1]));
-            let passed = passed.float().cast(uniform.dtype());
-            let one = uniform.ones_like();
-            let zero = uniform.zeros_like();
-            let reached = Tensor::cat(vec![one, passed.clone()], 3);
-            let left = Tensor::cat(vec![passed, zero], 3);
-            reached - left
-        }
-        Family::Binomial { .. } | Family::Poisson | Family::NegativeBinomial { .. } => {
-            unreachable!("counts are drawn as samples")
-        }
-    }
+    let samples = law.invert(uniform);
+    samples.expect("families without an inverse are drawn as samples")
 }

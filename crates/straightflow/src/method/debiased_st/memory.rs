@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::layer::{Layer, Seen};
 use super::{ChoiceBy, DebiasedStConfig, ENTRY};
-use crate::distribution::{Family, Moves};
+use crate::distribution::Moves;
 use crate::error::{Error, Result};
 use crate::estimate::state::{LayerState, RunningMeans, Teach};
 use crate::ops::to_host;
@@ -28,33 +28,26 @@ impl Cells {
     pub fn new(moves: &Moves) -> Self {
         let [_, _, d, k] = moves.dims;
         let law = moves.law();
-        let of_move = match law.family() {
-            Family::Categorical => {
-                let cell = |index: usize| {
-                    let variable = index / k % d;
-                    (variable * k + moves.category(index)) * k + index % k
-                };
-                (0..moves.z.len()).map(cell).collect()
-            }
-            Family::Bernoulli => {
-                let bits = moves.z.iter().enumerate();
-                bits.map(|(i, z)| 2 * (i % d) + usize::from(*z > 0.5))
-                    .collect()
-            }
-            _ => {
-                let means = to_host(law.mean());
-                let above = |i: usize, z: f64| usize::from(z > means[i % means.len()]);
-                let counts = moves.z.iter().enumerate();
-                counts.map(|(i, z)| 2 * (i % d) + above(i, *z)).collect()
-            }
+        let of_move = if moves.is_categorical() {
+            let cell = |index: usize| {
+                let variable = index / k % d;
+                (variable * k + moves.category(index)) * k + index % k
+            };
+            (0..moves.z.len()).map(cell).collect()
+        } else {
+            // A mean that rounds to 1 would put both bits below it.
+            let middles = match law.family().is_binary() {
+                true => vec![0.5],
+                false => to_host(law.mean()),
+            };
+            let above = |i: usize, z: f64| usize::from(z > middles[i % middles.len()]);
+            let draws = moves.z.iter().enumerate();
+            draws.map(|(i, z)| 2 * (i % d) + above(i, *z)).collect()
         };
-        let sign = match law.family() {
-            Family::Binomial { trials } => {
-                let sign = |z: &f64| 1.0 - 2.0 * z / f64::from(trials);
-                Some(moves.z.iter().map(sign).collect())
-            }
-            _ => None,
-        };
+        let sign = law.family().trials_of_step().map(|trials| {
+            let sign = |z: &f64| 1.0 - 2.0 * z / trials;
+            moves.z.iter().map(sign).collect()
+        });
         Self { of_move, sign }
     }
 

@@ -46,7 +46,7 @@ impl PwgfRule {
         // The table is good to 1e-6, which is as good as `f32` is, but not as `f64`.
         let tabulated = config.projection == PwgfProjection::Mmd
             && config.gain != PwgfGain::Raw
-            && !matches!(family, Family::Bernoulli | Family::Categorical)
+            && !family.is_binary()
             && law.natural().dtype() != DType::F64;
         Self {
             config: config.clone(),
@@ -63,7 +63,7 @@ impl PwgfRule {
             PwgfProjection::Mmd => {
                 self.config.step == PwgfStep::Limit
                     && self.config.gain == PwgfGain::Linear
-                    && matches!(self.family, Family::Bernoulli | Family::Categorical)
+                    && self.family.is_binary()
             }
             PwgfProjection::Wasserstein => false,
         };
@@ -138,7 +138,7 @@ impl Element<'_> {
         if self.spread == 0.0 && (config.cv || relative) {
             return out.fill(0.0);
         }
-        let one_hot = self.rule.family == Family::Categorical;
+        let one_hot = self.rule.family.is_one_hot();
         if one_hot
             && config.projection == PwgfProjection::Mmd
             && config.categorical == PwgfCategorical::OneHot

@@ -1,0 +1,166 @@
+//! What a family knows: the formulas that its file gives, and those that all counts share.
+
+use std::fmt::Debug;
+
+use burn::tensor::Tensor;
+
+use super::density::log_prob_of_counts;
+use super::divergence::{Divergence, divergence_of_counts};
+use super::sampling::sample_counts;
+use super::{CountLaw, Family, Law};
+use crate::Key;
+use crate::error::Result;
+
+/// The least distance of a mean from the end of its range in [`Formulas::natural_of_mean`].
+pub(super) const EDGE: f64 = 1e-12;
+
+/// Samples from natural parameters `[1, batch, d, k]` and uniform numbers `[n, batch, d, 1]`.
+pub(crate) type Inverse = fn(Tensor<4>, &Tensor<4>) -> Tensor<4>;
+
+/// The formulas of a family, implemented by its fixed numbers.
+///
+/// Parameters are canonical: `natural` is `[batch, d, k]` or `[1, batch, d, k]`, samples `z` are
+/// `[n, batch, d, k]`. What has a default serves families of counts, whose [`count_law`] knows one
+/// coordinate. Formulas are called through a [`Law`], which has checked the shapes.
+///
+/// [`count_law`]: Formulas::count_law
+pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
+    // The family and its parameters.
+
+    /// The natural parameter's name in messages.
+    fn natural_name(&self) -> &'static str;
+
+    /// Whether a sample is a one-hot vector of `k` numbers, rather than one ordered number.
+    fn is_one_hot(&self) -> bool {
+        false
+    }
+
+    /// Whether every number of a sample is 0 or 1, whatever the fixed numbers are.
+    fn is_binary(&self) -> bool {
+        false
+    }
+
+    /// Whether there are finitely many values.
+    fn is_finite(&self) -> bool {
+        self.is_binary()
+    }
+
+    /// Checks the fixed numbers, and the shape of parameters of which no dimension is 0.
+    fn check(&self, _shape: [usize; 3]) -> Result<()> {
+        Ok(())
+    }
+
+    /// What means that are given have to be below, and the whole condition in words.
+    fn allowed_means(&self) -> (f64, &'static str) {
+        (f64::INFINITY, "positive and finite")
+    }
+
+    /// The natural parameters of means, on their tape.
+    fn natural_of_means(&self, means: Tensor<3>) -> Tensor<3> {
+        means.log()
+    }
+
+    /// The natural parameter of one mean, which is kept [`EDGE`] away from where it is infinite.
+    fn natural_of_mean(&self, mean: f64) -> f64 {
+        mean.max(EDGE).ln()
+    }
+
+    // Moments.
+
+    /// See [`Law::mean`].
+    fn mean(&self, natural: Tensor<3>) -> Tensor<3>;
+
+    /// See [`Law::variance`].
+    fn variance(&self, natural: Tensor<3>) -> Tensor<3>;
+
+    /// See [`Law::chain_factor`]. It is the variance of an exponential family in its natural
+    /// parameter.
+    fn chain_factor(&self, natural: Tensor<3>) -> Tensor<3> {
+        self.variance(natural)
+    }
+
+    /// See [`Law::chain`].
+    fn chain<const R: usize>(&self, natural: Tensor<3>, grad: Tensor<R>) -> Tensor<R> {
+        grad * self.chain_factor(natural).unsqueeze::<R>()
+    }
+
+    // Densities.
+
+    /// One coordinate in double precision; `None` for categories, which have no order.
+    fn count_law(&self, natural: f64) -> Option<CountLaw>;
+
+    /// See [`Law::log_prob_each`].
+    fn log_prob_each(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<3> {
+        log_prob_of_counts(*self, natural, z).squeeze_dim(3)
+    }
+
+    /// See [`Law::log_prob`].
+    fn log_prob(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<2> {
+        self.log_prob_each(natural, z).sum_dim(2).squeeze_dim(2)
+    }
+
+    /// See [`Law::score`].
+    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4>;
+
+    /// The entropy of each coordinate `[batch, d, k]`, if it has a closed form.
+    fn entropy(&self, _natural: Tensor<3>) -> Option<Tensor<3>> {
+        None
+    }
+
+    /// The Kullback-Leibler divergence of each coordinate `[batch, d, k]`, on both tapes.
+    fn divergence(&self, p: Tensor<3>, q: Tensor<3>) -> Tensor<3> {
+        divergence_of_counts(*self, p, q)
+    }
+
+    /// The same of one ordered coordinate in double precision, with its derivatives.
+    fn divergence_of(&self, p: f64, q: f64) -> Divergence;
+
+    // Samples.
+
+    /// See [`Law::sample`].
+    fn sample(&self, law: &Law, key: Key, n: usize) -> Tensor<4> {
+        sample_counts(law, key, n)
+    }
+
+    /// Samples by inversion of the distribution function in tensors, where that is short.
+    fn inverse(&self) -> Option<Inverse> {
+        None
+    }
+
+    // Unit moves, and what they weigh in the gradient.
+
+    /// See [`Law::weight`].
+    fn weight(&self, natural: Tensor<3>) -> Option<(Family, Tensor<3>)>;
+
+    /// The weights `[down, up]` of steps of an ordered coordinate, with which
+    /// `d/d natural E f(z)` is both `E up(z) [f(z + 1) - f(z)]` and `E down(z) [f(z) - f(z - 1)]`.
+    fn step_weights(&self, natural: Tensor<4>, z: Tensor<4>) -> [Tensor<4>; 2];
+
+    /// Whether the weight of a unit move of an ordered coordinate depends on the draw.
+    fn weighs_draws(&self) -> bool {
+        false
+    }
+
+    /// The weight of each unit move from `z`; see [`Moves`](super::Moves).
+    fn move_weight(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<4> {
+        let factor = self.chain_factor(natural).unsqueeze::<4>();
+        factor.expand(z.dims())
+    }
+
+    /// The number of trials, if a unit move goes down with probability `z / trials` and up
+    /// otherwise: one trial, taken at random, gets the other outcome.
+    fn trials_of_step(&self) -> Option<f64> {
+        None
+    }
+
+    /// The unit move of an ordered coordinate, 1 or -1. `side` is a uniform number for a family
+    /// with [`trials_of_step`](Self::trials_of_step), and ignored by others.
+    fn step(&self, _z: f64, _side: f64) -> f64 {
+        1.0
+    }
+
+    /// Where [`step`](Self::step) leads, as tensors.
+    fn moved(&self, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
+        z + 1.0
+    }
+}
