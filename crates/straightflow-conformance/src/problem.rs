@@ -132,39 +132,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// For each family a moderate and an extreme parameter, each with every objective.
+/// The [examples](FamilyKind::examples) of a family, a moderate one first, each with every objective.
 ///
-/// Extreme means a rare value, not an underflow: at the other end of the range the saturating
-/// objective has no gradient left that a factor of two could be seen on. Bernoulli parameters lie on
-/// both sides of 1/2, because estimators that treat the rarer value apart have a branch there.
+/// Extreme ones have a rare value, not an underflow: at the other end of the range the saturating
+/// objective has no gradient left that a factor of two could be seen on.
 pub fn problems(kind: FamilyKind) -> Vec<Problem> {
-    let parameters: Vec<(Family, Vec<f64>)> = match kind {
-        FamilyKind::Bernoulli => [-0.6, 1.4, 3.5]
-            .map(|logit| (Family::Bernoulli, vec![logit]))
-            .to_vec(),
-        FamilyKind::Categorical => vec![
-            (Family::Categorical, vec![0.3, -0.5, 0.8]),
-            (Family::Categorical, vec![-2.0, 0.4, 1.9]),
-        ],
-        FamilyKind::Poisson => vec![
-            (Family::Poisson, vec![1.5f64.ln()]),
-            (Family::Poisson, vec![0.06f64.ln()]),
-        ],
-        FamilyKind::Binomial => vec![
-            (Family::Binomial { trials: 4 }, vec![0.4]),
-            (Family::Binomial { trials: 3 }, vec![-3.2]),
-        ],
-        FamilyKind::NegativeBinomial => vec![
-            (
-                Family::NegativeBinomial { dispersion: 2.5 },
-                vec![1.2f64.ln()],
-            ),
-            (
-                Family::NegativeBinomial { dispersion: 0.7 },
-                vec![0.08f64.ln()],
-            ),
-        ],
-    };
     let with_objectives = |(family, natural): (Family, Vec<f64>)| {
         OBJECTIVES.iter().map(move |objective| Problem {
             family,
@@ -172,14 +144,15 @@ pub fn problems(kind: FamilyKind) -> Vec<Problem> {
             objective: *objective,
         })
     };
-    parameters.into_iter().flat_map(with_objectives).collect()
+    let examples = kind.examples().into_iter();
+    examples.flat_map(with_objectives).collect()
 }
 
 impl Problem {
     /// All values of the variable (each of length 1 or `k`) with their probabilities; infinite
     /// supports are cut where a tail is below `exp(-45)`.
     pub fn states(&self) -> Vec<(Vec<f64>, f64)> {
-        if self.family == Family::Categorical {
+        if self.family.is_one_hot() {
             let k = self.natural.len();
             let p = softmax(&self.natural);
             let corner = |i: usize| (0..k).map(|j| f64::from(u8::from(i == j))).collect();
@@ -213,7 +186,7 @@ impl Problem {
 
     /// `d log q(z) / d natural`.
     pub fn score(&self, z: &[f64]) -> Vec<f64> {
-        if self.family == Family::Categorical {
+        if self.family.is_one_hot() {
             let p = softmax(&self.natural);
             return z.iter().zip(p).map(|(z, p)| z - p).collect();
         }

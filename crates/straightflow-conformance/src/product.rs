@@ -50,9 +50,9 @@ impl Product {
     /// The same with few joint states, because a bound is summed over all multisets of them: rates
     /// without an upper end are smaller by a factor `exp(-2.5)`.
     pub fn with_few_states(kind: FamilyKind) -> Self {
-        let shift = match kind {
-            FamilyKind::Poisson | FamilyKind::NegativeBinomial => -2.5,
-            FamilyKind::Bernoulli | FamilyKind::Categorical | FamilyKind::Binomial => 0.0,
+        let shift = match problems(kind)[0].family.is_finite() {
+            true => 0.0,
+            false => -2.5,
         };
         Self::shifted(kind, shift)
     }

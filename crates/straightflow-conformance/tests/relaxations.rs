@@ -25,6 +25,7 @@ fn variable(kind: FamilyKind) -> (Family, Vec<f64>) {
             Family::NegativeBinomial { dispersion: 2.5 },
             vec![1.6f64.ln()],
         ),
+        other => other.examples().swap_remove(0),
     }
 }
 

@@ -1,7 +1,7 @@
 //! At the ends of the parameter range gradients are finite numbers, in both precisions.
 
 use burn::tensor::DType;
-use straightflow::distribution::{FamilyKind, Law};
+use straightflow::distribution::Law;
 use straightflow::{Error, Key};
 
 use crate::gradients::{gradient, tensor};
@@ -12,22 +12,15 @@ pub fn extremes(subject: &Subject) -> Result<(), Failure> {
     for kind in subject.families()? {
         let moderate = &problems(kind)[0];
         let k = moderate.natural.len();
-        let parameters: Vec<Vec<f64>> = match kind {
-            FamilyKind::Bernoulli | FamilyKind::Binomial => vec![vec![-1e4], vec![1e4]],
-            FamilyKind::Poisson | FamilyKind::NegativeBinomial => {
-                vec![vec![1e-6f64.ln()], vec![1e6f64.ln()]]
-            }
-            FamilyKind::Categorical => [1e4, -1e4]
-                .map(|first| {
-                    let mut logits = vec![0.0; k];
-                    logits[0] = first;
-                    logits
-                })
-                .to_vec(),
+        let counts = !moderate.family.is_finite();
+        let ends = match counts {
+            true => [1e-6f64.ln(), 1e6f64.ln()],
+            false => [-1e4, 1e4],
         };
-        for natural in parameters {
-            let large = matches!(kind, FamilyKind::Poisson | FamilyKind::NegativeBinomial)
-                && natural[0] > 0.0;
+        for first in ends {
+            let mut natural = vec![0.0; k];
+            natural[0] = first;
+            let large = counts && first > 0.0;
             for objective in OBJECTIVES {
                 for dtype in [DType::F32, DType::F64] {
                     let what = format!("{kind} {natural:?}, {}, {dtype:?}", objective.name);

@@ -19,6 +19,7 @@ mod reinmax;
 mod second_order_st;
 mod straight_through;
 mod straight_through_gumbel;
+mod textbook;
 mod truncated_gumbel;
 mod variance;
 

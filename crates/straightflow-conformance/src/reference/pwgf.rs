@@ -5,8 +5,8 @@
 //! of small steps. The control variate has mean zero, so it does not change the expectation.
 
 use serde_json::Value;
-use straightflow::distribution::Family;
 
+use super::textbook::Textbook;
 use crate::problem::{Problem, softmax};
 use crate::product::{Product, product_of_others};
 
@@ -54,12 +54,12 @@ pub fn term(config: &Value, problem: &Problem, z: &[f64], slope: &[f64]) -> Opti
         return None;
     }
     let step = step(config["step"].as_str()?)?;
-    match problem.family {
-        Family::Categorical if config["categorical"] == "one-hot" => {
-            one_hot(config, problem, z, slope, step)
-        }
-        Family::Categorical => None,
-        _ => ordered(config, problem, z[0], slope[0], step).map(|term| vec![term]),
+    if !problem.family.is_one_hot() {
+        return ordered(config, problem, z[0], slope[0], step).map(|term| vec![term]);
+    }
+    match config["categorical"] == "one-hot" {
+        true => one_hot(config, problem, z, slope, step),
+        false => None,
     }
 }
 
@@ -93,25 +93,9 @@ fn ordered(
     slope: f64,
     step: Option<f64>,
 ) -> Option<f64> {
-    let x = problem.natural[0];
-    let p = 1.0 / (1.0 + (-x).exp());
-    // Variance, Jacobian of the mean, and the law w with dE g/dm = sum_x w(x) [g(x+1) - g(x)].
-    let (variance, jacobian, weight) = match problem.family {
-        Family::Bernoulli => (p * (1.0 - p), p * (1.0 - p), vec![1.0]),
-        Family::Binomial { trials } => {
-            let variance = f64::from(trials) * p * (1.0 - p);
-            (variance, variance, binomial(trials - 1, p))
-        }
-        Family::Poisson => (x.exp(), x.exp(), poisson(x.exp())),
-        Family::NegativeBinomial { dispersion: r } => {
-            let mean = x.exp();
-            let success = mean / (r + mean);
-            let weight = negative_binomial(r + 1.0, success);
-            (mean + mean * mean / r, mean, weight)
-        }
-        Family::Categorical => return None,
-    };
-    let h = bandwidth(config, variance.sqrt())?;
+    let law = Textbook::new(problem.family, problem.natural[0])?;
+    let weight = law.weight();
+    let h = bandwidth(config, law.variance().sqrt())?;
     let kernel = |d: f64| (-0.5 * d * d / (h * h)).exp();
     let sum = |term: &dyn Fn(f64) -> f64| -> f64 {
         let terms = weight.iter().enumerate();
@@ -144,7 +128,7 @@ fn ordered(
             }
         }
     };
-    Some(jacobian * by_mean)
+    Some(law.jacobian() * by_mean)
 }
 
 /// One-hot vectors have no deviation: their bandwidth is the floor. Between two corners the kernel
@@ -179,32 +163,4 @@ fn one_hot(
     let p = softmax(&problem.natural);
     let along: f64 = p.iter().zip(&by_p).map(|(p, g)| p * g).sum();
     Some(p.iter().zip(&by_p).map(|(p, g)| p * (g - along)).collect())
-}
-
-/// Probabilities by their ratios, until nothing is left.
-fn by_ratio(first: f64, ratio: impl Fn(f64) -> f64) -> Vec<f64> {
-    let mut weights = vec![first];
-    for x in 0..2_000 {
-        let last = weights[x];
-        let next = last * ratio(x as f64);
-        if next == 0.0 || (next < last && next < 1e-25) {
-            break;
-        }
-        weights.push(next);
-    }
-    weights
-}
-
-fn poisson(rate: f64) -> Vec<f64> {
-    by_ratio((-rate).exp(), |x| rate / (x + 1.0))
-}
-
-fn binomial(trials: u32, p: f64) -> Vec<f64> {
-    let n = f64::from(trials);
-    by_ratio((1.0 - p).powf(n), |x| (n - x) / (x + 1.0) * p / (1.0 - p))
-}
-
-/// `P(x) = C(x + r - 1, x) success^x (1 - success)^r`.
-fn negative_binomial(r: f64, success: f64) -> Vec<f64> {
-    by_ratio((1.0 - success).powf(r), |x| (x + r) / (x + 1.0) * success)
 }

@@ -2,8 +2,8 @@
 //! baseline multiplies a factor of mean zero, so it does not change the expectation.
 
 use serde_json::Value;
-use straightflow::distribution::Family;
 
+use super::textbook::Textbook;
 use crate::problem::{Problem, softmax};
 
 pub fn expected(_config: &Value, problem: &Problem) -> Vec<f64> {
@@ -20,17 +20,9 @@ pub fn expected(_config: &Value, problem: &Problem) -> Vec<f64> {
 /// `(w(z) + w(z - 1)) / (2 q(z))`, the trapezoid rule on the two steps next to `z`.
 pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
     let slope = problem.objective.gradient_at(z);
-    let x = problem.natural[0];
-    let p = 1.0 / (1.0 + (-x).exp());
-    let weight = match problem.family {
-        Family::Bernoulli => 0.5 * if z[0] == 1.0 { 1.0 - p } else { p },
-        Family::Binomial { trials } => 0.5 * (p * (f64::from(trials) - z[0]) + (1.0 - p) * z[0]),
-        Family::Poisson => 0.5 * (z[0] + x.exp()),
-        Family::NegativeBinomial { dispersion: r } => {
-            let mean = x.exp();
-            0.5 * (mean / (r + mean) * (z[0] + r) + z[0])
-        }
-        Family::Categorical => {
+    match Textbook::new(problem.family, problem.natural[0]) {
+        Some(law) => vec![law.trapezoid(z[0]) * slope[0]],
+        None => {
             // Half of the step from the mean to the drawn corner, half of those from it to the
             // other corners.
             let p = softmax(&problem.natural);
@@ -40,8 +32,7 @@ pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
                 let chosen = if i == drawn { slope[i] - mean } else { 0.0 };
                 0.5 * (chosen + p[i] * (slope[i] - slope[drawn]))
             };
-            return (0..z.len()).map(term).collect();
+            (0..z.len()).map(term).collect()
         }
-    };
-    vec![weight * slope[0]]
+    }
 }

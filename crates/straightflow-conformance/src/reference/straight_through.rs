@@ -1,8 +1,8 @@
 //! `J^T E f'(z)`, with the Jacobian of the mean by hand.
 
 use serde_json::Value;
-use straightflow::distribution::Family;
 
+use super::textbook::Textbook;
 use crate::problem::{Problem, softmax};
 
 pub fn expected(_config: &Value, problem: &Problem) -> Vec<f64> {
@@ -18,16 +18,12 @@ pub fn expected(_config: &Value, problem: &Problem) -> Vec<f64> {
 /// `J^T f'(z)`: what one draw contributes.
 pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
     let slope = problem.objective.gradient_at(z);
-    let x = problem.natural[0];
-    let factor = match problem.family {
-        Family::Bernoulli => x.exp() / (1.0 + x.exp()).powi(2),
-        Family::Binomial { trials } => f64::from(trials) * x.exp() / (1.0 + x.exp()).powi(2),
-        Family::Poisson | Family::NegativeBinomial { .. } => x.exp(),
-        Family::Categorical => {
+    match Textbook::new(problem.family, problem.natural[0]) {
+        Some(law) => vec![law.jacobian() * slope[0]],
+        None => {
             let p = softmax(&problem.natural);
             let along: f64 = p.iter().zip(&slope).map(|(p, s)| p * s).sum();
-            return p.iter().zip(&slope).map(|(p, s)| p * (s - along)).collect();
+            p.iter().zip(&slope).map(|(p, s)| p * (s - along)).collect()
         }
-    };
-    vec![factor * slope[0]]
+    }
 }

@@ -2,10 +2,9 @@
 //! has as many dimensions as the window has values.
 
 use serde_json::Value;
-use statrs::function::gamma::ln_gamma;
-use straightflow::distribution::Family;
 
 use super::quadrature::temperature;
+use super::textbook::Textbook;
 use crate::problem::{Problem, softmax};
 
 const DRAWS: usize = 400_000;
@@ -36,14 +35,14 @@ fn over_noise(
     let law = problem.family.count_law(x).expect("a count");
     let (lo, hi) = law.window(-tail.ln());
     let values: Vec<f64> = (lo..=hi).map(|k| k as f64).collect();
-    let log_p: Vec<f64> = values
-        .iter()
-        .map(|k| ln_pmf(problem.family, x, *k))
-        .collect();
+    let ln_pmf = |x: f64, k: f64| {
+        let law = Textbook::new(problem.family, x);
+        law.expect("a count").ln_pmf(k)
+    };
+    let log_p: Vec<f64> = values.iter().map(|k| ln_pmf(x, *k)).collect();
     let score: Vec<f64> = {
         let h = 1e-4;
-        let at = |x: f64, k: f64| ln_pmf(problem.family, x, k);
-        let central = |k: f64, h: f64| (at(x + h, k) - at(x - h, k)) / (2.0 * h);
+        let central = |k: f64, h: f64| (ln_pmf(x + h, k) - ln_pmf(x - h, k)) / (2.0 * h);
         let extrapolated = |k: &f64| (4.0 * central(*k, h / 2.0) - central(*k, h)) / 3.0;
         values.iter().map(extrapolated).collect()
     };
@@ -77,24 +76,6 @@ fn over_noise(
     let mean = sum / n;
     let error = ((squares / n - mean * mean).max(0.0) / n).sqrt();
     (mean, error)
-}
-
-/// The logarithm of a probability, as textbooks have it.
-fn ln_pmf(family: Family, x: f64, k: f64) -> f64 {
-    match family {
-        Family::Poisson => k * x - x.exp() - ln_gamma(k + 1.0),
-        Family::Binomial { trials } => {
-            let n = f64::from(trials);
-            let choose = ln_gamma(n + 1.0) - ln_gamma(k + 1.0) - ln_gamma(n - k + 1.0);
-            choose + k * x - n * x.exp().ln_1p()
-        }
-        Family::NegativeBinomial { dispersion: r } => {
-            let choose = ln_gamma(k + r) - ln_gamma(r) - ln_gamma(k + 1.0);
-            let m = x.exp();
-            choose + r * (r / (r + m)).ln() + k * (m / (r + m)).ln()
-        }
-        Family::Bernoulli | Family::Categorical => unreachable!("not a count"),
-    }
 }
 
 /// SplitMix64, as a number in the open interval (0, 1).

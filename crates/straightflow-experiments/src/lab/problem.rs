@@ -79,6 +79,13 @@ pub const PROBLEMS: &[Problem] = &[
         means: &[0.5, 0.2, 0.7, 0.35, 0.9, 0.1, 0.6, 0.45, 0.8, 0.25],
         weights: &[1.0, -0.5, 0.3, 0.8, -1.2, 0.6, 0.2, -0.9, 0.4, 1.1],
     },
+    Problem {
+        id: "geometric-0.8",
+        label: "Geom(mean .8)",
+        family: Family::Geometric,
+        means: &[0.8],
+        weights: &[1.0],
+    },
 ];
 
 impl Problem {

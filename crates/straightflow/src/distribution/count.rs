@@ -79,7 +79,7 @@ impl CountLaw {
     }
 
     /// The weight `w` of `d/dm E g(Z) = sum_x w(x) [g(x + 1) - g(x)]`, which is a law of the same
-    /// kind: `w(x)` is the derivative of the survival function `P(Z > x)` by the mean.
+    /// kind: `w(x)` is the derivative of the survival function `P(Z > x)` with respect to the mean.
     ///
     /// `None` for the point mass of a binomial law without trials, whose mean cannot move.
     pub fn weight(&self) -> Option<Self> {
@@ -187,8 +187,8 @@ impl CountLaw {
         self.ln_pmf(x).exp()
     }
 
-    /// The derivative of [`ln_pmf`](Self::ln_pmf) by the natural parameter (logit, log-rate or
-    /// log-mean).
+    /// The derivative of [`ln_pmf`](Self::ln_pmf) with respect to the natural parameter (logit,
+    /// log-rate or log-mean).
     pub fn score(&self, x: f64) -> f64 {
         match *self {
             Self::Binomial { trials, logit } => {
@@ -202,7 +202,7 @@ impl CountLaw {
         }
     }
 
-    /// The derivative of [`ln_pmf`](Self::ln_pmf) by `x`, for relaxed samples.
+    /// The derivative of [`ln_pmf`](Self::ln_pmf) with respect to `x`, for relaxed samples.
     pub fn ln_pmf_slope(&self, x: f64) -> f64 {
         match *self {
             Self::Binomial { trials, logit } => {

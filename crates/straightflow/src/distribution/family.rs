@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::formulas::{Formulas, Inverse};
-use super::{CountLaw, bernoulli, binomial, categorical, negative_binomial, poisson};
+use super::CountLaw;
+use super::formulas::{Formulas as _, Inverse};
 
 /// Makes [`Family`], [`FamilyKind`] and `with_formulas!` of the list below. The first argument is a
 /// dollar sign, which a macro cannot write into another one otherwise.
@@ -61,7 +61,7 @@ macro_rules! families {
             /// ```
             pub fn examples(self) -> Vec<(Family, Vec<f64>)> {
                 match self {
-                    $( Self::$Type => $module::examples(), )*
+                    $( Self::$Type => super::$module::examples(), )*
                 }
             }
         }
@@ -116,6 +116,8 @@ families! {$
         /// `r`; the variance is `mean + mean^2 / r`.
         dispersion: f64
     },
+    /// 0, 1, 2, .., the failures before a success; natural parameter: the logarithm of the mean.
+    geometric::Geometric,
 }
 
 impl fmt::Display for FamilyKind {

@@ -134,6 +134,7 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
 
     /// The weights `[down, up]` of steps of an ordered coordinate, with which
     /// `d/d natural E f(z)` is both `E up(z) [f(z + 1) - f(z)]` and `E down(z) [f(z) - f(z - 1)]`.
+    /// One that does not depend on the draw may be `[1, batch, d, 1]`.
     fn step_weights(&self, natural: Tensor<4>, z: Tensor<4>) -> [Tensor<4>; 2];
 
     /// Whether the weight of a unit move of an ordered coordinate depends on the draw.

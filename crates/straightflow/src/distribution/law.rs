@@ -137,6 +137,7 @@ impl Law {
     /// | Binomial(n, p) | Binomial(n - 1, p) |
     /// | Poisson(m) | Poisson(m) |
     /// | NegativeBinomial(r, p) | NegativeBinomial(r + 1, p) |
+    /// | Geometric(p) | NegativeBinomial(2, p) |
     pub fn weight(&self) -> Option<Self> {
         let weight = with_formulas!(self.family, formulas => formulas.weight(self.natural()));
         weight.map(|(family, natural)| Self::unchecked(family, natural))
@@ -167,9 +168,10 @@ impl Law {
         with_formulas!(self.family, formulas => formulas.score(natural, z))
     }
 
-    /// The weights `[down, up]` of the steps of ordered coordinates, `[n, batch, d, 1]`, with which
-    /// the gradient of an expectation with respect to the natural parameters is both
-    /// `E up(z) [f(z + 1) - f(z)]` and `E down(z) [f(z) - f(z - 1)]`.
+    /// The weights `[down, up]` of the steps of ordered coordinates, `[n, batch, d, 1]`, or
+    /// `[1, batch, d, 1]` if a weight does not depend on the draw. With them the gradient of an
+    /// expectation with respect to the natural parameters is both `E up(z) [f(z + 1) - f(z)]` and
+    /// `E down(z) [f(z) - f(z - 1)]`.
     pub(crate) fn step_weights(&self, z: Tensor<4>) -> [Tensor<4>; 2] {
         let natural = self.natural().unsqueeze::<4>();
         with_formulas!(self.family, formulas => formulas.step_weights(natural, z))

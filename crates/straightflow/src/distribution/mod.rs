@@ -7,6 +7,7 @@
 //! | [`Poisson`] | 0, 1, 2, .. | log-rate | `from_log_rates`, `from_rates` |
 //! | [`Binomial`] | 0, .., trials | logit | `from_logits`, `from_means` |
 //! | [`NegativeBinomial`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
+//! | [`Geometric`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
 //!
 //! Everything that two families share is in the trait [`Distribution`]; the canonical form that
 //! estimators work with is [`Law`]; [`CountLaw`] is one coordinate in double precision.
@@ -19,6 +20,7 @@ mod density;
 mod divergence;
 mod family;
 mod formulas;
+mod geometric;
 mod law;
 mod loader;
 mod moves;
@@ -140,8 +142,8 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`NoClosedForm`](crate::Error::NoClosedForm) for Poisson, binomial and negative binomial
-    /// variables, except geometric ones.
+    /// [`NoClosedForm`](crate::Error::NoClosedForm) for Poisson and binomial variables, and for
+    /// negative binomial ones that are not geometric.
     fn entropy(&self) -> Result<Tensor<1>> {
         self.law().entropy()
     }

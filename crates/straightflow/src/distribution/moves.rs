@@ -171,3 +171,74 @@ impl Moves {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+    use crate::distribution::FamilyKind;
+    use crate::ops::from_host;
+
+    /// Neither symmetric nor a polynomial.
+    fn cost(z: f64) -> f64 {
+        (0.7 * z + 0.3).sin() + 0.1 * z * z
+    }
+
+    /// The examples of ordered families with their values and probabilities.
+    fn ordered() -> Vec<(Law, Vec<f64>, Vec<f64>)> {
+        let examples = FamilyKind::ALL.iter().flat_map(|kind| kind.examples());
+        let examples = examples.filter_map(|(family, natural)| {
+            let one = family.count_law(natural[0])?;
+            let z: Vec<f64> = (0..=one.window(45.0).1).map(|z| z as f64).collect();
+            let p = z.iter().map(|z| one.pmf(*z)).collect();
+            let device = (&Device::flex(), burn::tensor::DType::F64);
+            let natural = Tensor::from_data(TensorData::new(natural, [1, 1, 1]), device);
+            Some((Law::new(family, natural).expect("valid"), z, p))
+        });
+        examples.collect()
+    }
+
+    fn samples(z: &[f64], law: &Law) -> Tensor<4> {
+        from_host(z.to_vec(), [z.len(), 1, 1, 1], &law.natural())
+    }
+
+    #[test]
+    fn step_weights_give_the_gradient_from_either_side() {
+        for (law, z, p) in ordered() {
+            let expect =
+                |each: &dyn Fn(usize) -> f64| -> f64 { (0..z.len()).map(|i| p[i] * each(i)).sum() };
+            let score = to_host(law.score(samples(&z, &law)));
+            let [down, up] = law.step_weights(samples(&z, &law)).map(to_host);
+            let want = expect(&|i| score[i] * cost(z[i]));
+            // A weight that is the same for all draws has one entry.
+            let from_below = expect(&|i| up[i % up.len()] * (cost(z[i] + 1.0) - cost(z[i])));
+            let from_above = expect(&|i| down[i] * (cost(z[i]) - cost(z[i] - 1.0)));
+            let family = law.family();
+            assert!((from_below - want).abs() < 1e-11, "{family:?} up");
+            assert!((from_above - want).abs() < 1e-11, "{family:?} down");
+            if family.weighs_draws() {
+                let weight = Moves::new(&law, samples(&z, &law), None).weight;
+                assert_eq!(weight, up, "{family:?}");
+            }
+        }
+    }
+
+    /// The same move on the host and as tensors, which stays within the support.
+    #[test]
+    fn moves_on_the_host_are_those_of_tensors() {
+        for (law, z, _) in ordered() {
+            for u in [0.01, 0.3, 0.6, 0.99] {
+                let sides = samples(&vec![u; z.len()], &law);
+                let side = law.family().trials_of_step().map(|_| sides);
+                let moves = Moves::new(&law, samples(&z, &law), side.clone());
+                let moved = to_host(law.moved(samples(&z, &law), side));
+                for (i, moved) in moved.iter().enumerate() {
+                    assert_eq!(*moved, z[i] + moves.step(i), "{:?}", law.family());
+                    let one = law.count_laws().expect("ordered")[0];
+                    assert!(one.pmf(*moved) > 0.0, "{:?}: {moved}", law.family());
+                }
+            }
+        }
+    }
+}

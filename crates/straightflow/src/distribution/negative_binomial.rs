@@ -15,8 +15,8 @@ use crate::ops::fused::sigmoid;
 /// In words: the number of *failures* before the `r`-th success in trials of success probability
 /// `p = r / (r + m)`, so that
 /// `P(z) = Gamma(z + r) / (Gamma(r) z!) p^r (1 - p)^z`. With `r = 1` it is
-/// geometric on `0, 1, 2, ..`; as `r` grows it tends to a Poisson variable. The natural parameter is the
-/// log-mean, which differs from the logit of `1 - p` by the constant `ln r`.
+/// [`Geometric`](super::Geometric); as `r` grows it tends to a Poisson variable. The natural
+/// parameter is the log-mean, which differs from the logit of `1 - p` by the constant `ln r`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

@@ -64,6 +64,7 @@ method! {
             FamilyKind::Poisson,
             FamilyKind::Binomial,
             FamilyKind::NegativeBinomial,
+            FamilyKind::Geometric,
         ],
         bias: exact on "polynomials of one coordinate, up to the order",
         needs: [Gradient],

@@ -55,7 +55,7 @@ method! {
         families: FamilyKind::ALL,
         bias: none,
         needs: [Value],
-        price: "n (d + 1) f; negative binomial n (2 d + 1), categorical n (k d + 1)",
+        price: "n (d + 1) f; negative binomial and geometric n (2 d + 1), categorical n (k d + 1)",
         reference: "measure-valued derivatives: Pflug 1989; Mohamed et al. 2020, arXiv 1906.10652",
         layers: Layerwise,
     }

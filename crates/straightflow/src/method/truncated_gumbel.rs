@@ -72,7 +72,12 @@ method! {
     facts {
         id: "truncated-gumbel",
         name: "Truncated Gumbel-softmax (GenGS)",
-        families: &[FamilyKind::Poisson, FamilyKind::Binomial, FamilyKind::NegativeBinomial],
+        families: &[
+            FamilyKind::Poisson,
+            FamilyKind::Binomial,
+            FamilyKind::NegativeBinomial,
+            FamilyKind::Geometric,
+        ],
         bias: exact on "constant f",
         needs: [Gradient],
         price: [1, 1],

@@ -66,7 +66,7 @@ impl Case {
         match self.family {
             Family::Bernoulli => sigmoid(x),
             Family::Binomial { trials } => f64::from(trials) * sigmoid(x),
-            Family::Poisson | Family::NegativeBinomial { .. } => x.exp(),
+            Family::Poisson | Family::NegativeBinomial { .. } | Family::Geometric => x.exp(),
             Family::Categorical => {
                 let row = &self.natural[i / self.k * self.k..][..self.k];
                 x.exp() / row.iter().map(|x| x.exp()).sum::<f64>()
@@ -98,6 +98,10 @@ impl Case {
             Family::NegativeBinomial { dispersion: r } => {
                 let p = m / (r + m);
                 (p * (r + x), p * (r + x) + x)
+            }
+            Family::Geometric => {
+                let up = m * (1.0 + x) / (1.0 + m);
+                (up, up + x)
             }
             Family::Categorical => unreachable!("it has categories"),
         };

@@ -14,6 +14,7 @@ mod errors;
 mod estimates;
 mod exponential_arrival;
 mod extremes;
+mod families;
 mod finite_differences;
 mod flow;
 mod fused_bernoulli;

@@ -68,6 +68,7 @@ pub fn score(law: &Law, z: &[f64]) -> Vec<f64> {
             Family::NegativeBinomial { dispersion } => {
                 (z[i] - x.exp()) * dispersion / (dispersion + x.exp())
             }
+            Family::Geometric => (z[i] - x.exp()) / (1.0 + x.exp()),
             Family::Categorical => {
                 let row = &natural[i / k * k..(i / k + 1) * k];
                 let total: f64 = row.iter().map(|x| x.exp()).sum();
@@ -134,6 +135,7 @@ pub fn small_laws() -> Vec<Law> {
             &[0.8f64.ln()],
             1,
         ),
+        law(Family::Geometric, &[0.3f64.ln()], 1),
     ]
 }
 

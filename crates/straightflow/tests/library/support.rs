@@ -1,7 +1,7 @@
 //! What several modules need: tensors from numbers and back, and one distribution of each family.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use straightflow::distribution::{Family, Law};
+use straightflow::distribution::{FamilyKind, Law};
 
 /// The values of a tensor as `f64`, whatever its type and tape.
 pub fn values<const D: usize>(x: Tensor<D>) -> Vec<f64> {
@@ -48,14 +48,13 @@ pub fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
 pub fn laws(dtype: DType) -> Vec<Law> {
     let ordered = [0.3, -1.2, 0.8, 0.1];
     let logits: Vec<f64> = (0..12).map(|i| (f64::from(i) * 0.7).sin()).collect();
-    [
-        Family::Bernoulli,
-        Family::Poisson,
-        Family::Binomial { trials: 4 },
-        Family::NegativeBinomial { dispersion: 2.5 },
-    ]
-    .into_iter()
-    .map(|family| Law::new(family, tensor(&ordered, [2, 2, 1], dtype)).expect("valid"))
-    .chain([Law::new(Family::Categorical, tensor(&logits, [2, 2, 3], dtype)).expect("valid")])
-    .collect()
+    let law = |kind: &FamilyKind| {
+        let (family, _) = kind.examples().swap_remove(0);
+        let natural = match family.is_one_hot() {
+            true => tensor(&logits, [2, 2, 3], dtype),
+            false => tensor(&ordered, [2, 2, 1], dtype),
+        };
+        Law::new(family, natural).expect("valid")
+    };
+    FamilyKind::ALL.iter().map(law).collect()
 }
