@@ -39,7 +39,7 @@ type Axis = Option<Vec<(Vec<f64>, f64)>>;
 /// The estimator's own, or noise that is not laid out as `[.., batch, .., ..]`.
 pub fn moments(estimator: &dyn Estimator, problem: &Problem) -> Result<Option<Moments>, String> {
     let law = problem.law(1);
-    let specs = estimator.noise(&law, estimator.samples());
+    let specs = estimator.noise(&law, estimator.draws());
     let Some(axes) = axes(&specs, &law, problem)? else {
         return Ok(None);
     };

@@ -1,5 +1,5 @@
-//! Gradients of a subject with respect to the natural parameters, from a key or from given noise, whatever the
-//! kind of its objective.
+//! Gradients of a subject with respect to the natural parameters, from a key or from given noise,
+//! whatever the kind of its objective.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use straightflow::distribution::{Distribution, Law};
@@ -32,7 +32,8 @@ pub fn estimate(
     }
 }
 
-/// The gradient of each batch element by its natural parameters `[batch, d, k]`, in row-major order.
+/// The gradient of each batch element with respect to its natural parameters `[batch, d, k]`, in
+/// row-major order.
 ///
 /// # Errors
 ///
@@ -54,7 +55,7 @@ const NUMBERS: usize = 1_000_000;
 
 /// How many batch elements like the one of a law fit into one call.
 pub fn elements_per_call(estimator: &dyn Estimator, law: &Law) -> usize {
-    let n = estimator.samples();
+    let n = estimator.draws();
     let specs = estimator.noise(law, n);
     let noise: usize = specs
         .iter()
@@ -101,7 +102,7 @@ pub fn gradient_from_noise(
     law: &Law,
     cost: Cost<'_>,
 ) -> Result<Vec<f64>> {
-    let noise = Noise::given(noise, &estimator.noise(law, estimator.samples()))?;
+    let noise = Noise::given(noise, &estimator.noise(law, estimator.draws()))?;
     let bound = bound(estimator, law)?;
     let estimator = bound.as_deref().unwrap_or(estimator);
     let replay = Replay { estimator, noise };
@@ -147,8 +148,8 @@ impl Described for Replay<'_> {
         self.estimator.config()
     }
 
-    fn samples(&self) -> usize {
-        self.estimator.samples()
+    fn draws(&self) -> usize {
+        self.estimator.draws()
     }
 
     fn stacking(&self) -> Stacking<'_> {

@@ -10,9 +10,9 @@ use crate::reference::Outcome;
 
 /// A cost of one variable: a count, a bit, or a one-hot vector of length `k`.
 ///
-/// One-hot vectors are seen through a score for each category, `s(z) = sum_i a_i z_i` with
-/// `a_i = i - 0.3`, so that one scalar function serves all families: `f(z) = g(s(z))`, and `s` is the
-/// value itself for ordered variables.
+/// One-hot vectors are seen through a score for each category, `s(z) = sum_i a_i z_i` with `a_i = i
+/// - 0.3`, so that one scalar function serves all families: `f(z) = g(s(z))`, and `s` is the value
+/// itself for ordered variables.
 #[derive(Clone, Copy, Debug)]
 pub struct TestObjective {
     /// The name in messages.
@@ -70,7 +70,7 @@ impl TestObjective {
         (self.value)(score(z))
     }
 
-    /// The gradient of `f` by the entries of `z`.
+    /// The gradient of `f` with respect to the entries of `z`.
     pub fn gradient_at(&self, z: &[f64]) -> Vec<f64> {
         let slope = (self.slope)(score(z));
         match z.len() {
@@ -132,7 +132,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The [examples](FamilyKind::examples) of a family, a moderate one first, each with every objective.
+/// The [examples](FamilyKind::examples) of a family, a moderate one first, each with every
+/// objective.
 ///
 /// Extreme ones have a rare value, not an underflow: at the other end of the range the saturating
 /// objective has no gradient left that a factor of two could be seen on.
@@ -166,7 +167,8 @@ impl Problem {
             .collect()
     }
 
-    /// The exact gradient of `E f` by the natural parameters: probabilities times scores, summed.
+    /// The exact gradient of `E f` with respect to the natural parameters: probabilities times
+    /// scores, summed.
     pub fn exact_gradient(&self) -> Vec<f64> {
         let mut sum = vec![0.0; self.natural.len()];
         // Any constant may be subtracted from f; the mean keeps the terms small.

@@ -1,12 +1,12 @@
 //! Three variables and a cost that is not a sum over them: the product of three functions of one
 //! variable each, `f(z) = h_1(z_1) h_2(z_2) h_3(z_3)`.
 //!
-//! The variables are independent, so `d/d natural_j E f = (d/d natural_j E h_j) prod_{i != j} E h_i`,
-//! and every answer follows from problems of one variable. The same holds for the expectation of an
-//! estimator whose gradient is linear in the cost, and whose sample `y_j` and weight `w_j` depend on
-//! the noise of variable `j` only: `E w_j d_j f(y) = (E w_j h_j'(y_j)) prod_{i != j} E h_i(y_i)`. A
-//! relaxation evaluates the cost between the hard values, so its `E h_i(y_i)` is that of the relaxed
-//! sample. What does not follow from one variable is summed over the joint states.
+//! The variables are independent, so `d/d natural_j E f = (d/d natural_j E h_j) prod_{i != j} E
+//! h_i`, and every answer follows from problems of one variable. The same holds for the expectation
+//! of an estimator whose gradient is linear in the cost, and whose sample `y_j` and weight `w_j`
+//! depend on the noise of variable `j` only: `E w_j d_j f(y) = (E w_j h_j'(y_j)) prod_{i != j} E
+//! h_i(y_i)`. A relaxation evaluates the cost between the hard values, so its `E h_i(y_i)` is that
+//! of the relaxed sample. What does not follow from one variable is summed over the joint states.
 
 use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{FamilyKind, Law};
@@ -98,7 +98,7 @@ impl Product {
         (first * second * third).squeeze_dims(&[2, 3])
     }
 
-    /// The exact gradient of the expected cost by all parameters.
+    /// The exact gradient of the expected cost with respect to all parameters.
     pub fn exact_gradient(&self) -> Vec<f64> {
         let gradients = self.factors.iter().map(Problem::exact_gradient);
         let costs = self.factors.iter().map(Problem::expected_cost);
@@ -147,11 +147,13 @@ pub fn product_of_others(values: &[f64], j: usize) -> f64 {
     others.map(|(_, value)| value).product()
 }
 
-/// The gradient `g_j prod_{i != j} c_i` of a product by all parameters, from the gradient `g_j` and
-/// the expected cost `c_j` of each factor alone, the latter with its standard error.
+/// The gradient `g_j prod_{i != j} c_i` of a product with respect to all parameters, from the
+/// gradient `g_j` and the expected cost `c_j` of each factor alone, the latter with its standard
+/// error.
 ///
-/// The errors of the parts are added, `|dg_j| prod c_i + |g_j| sum_i |dc_i| prod c_l`: an upper bound
-/// of the standard error to first order, also if the parts were sampled with the same numbers.
+/// The errors of the parts are added, `|dg_j| prod c_i + |g_j| sum_i |dc_i| prod c_l`: an upper
+/// bound of the standard error to first order, also if the parts were sampled with the same
+/// numbers.
 pub fn product_rule(of_factors: &[Expected], costs: &[(f64, f64)]) -> Expected {
     let means: Vec<f64> = costs.iter().map(|(mean, _)| *mean).collect();
     let (mut mean, mut error) = (Vec::new(), Vec::new());

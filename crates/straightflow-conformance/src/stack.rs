@@ -1,5 +1,6 @@
-//! A chain of two layers of two variables each, in tensors and in scalar code. The upper layer's natural
-//! parameters are `bias + z W`, so the lower one acts on the cost directly and through them.
+//! A stack of two layers of two variables each, in tensors and in scalar code. The upper layer's
+//! natural parameters are `bias + z W`, so the lower one acts on the cost directly and through
+//! them.
 
 use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Family, FamilyKind, Law};
@@ -13,12 +14,13 @@ use crate::reference::Outcome;
 /// Variables of each layer.
 const VARIABLES: usize = 2;
 
-/// The chain for a batch of equal elements.
+/// The stack for a batch of equal elements.
 #[derive(Clone, Debug)]
 pub struct Stack {
     family: Family,
     kind: ObjectiveKind,
-    /// The natural parameters of the lower layer and the bias of the upper one, `[batch, 2, k]`, leaves.
+    /// The natural parameters of the lower layer and the bias of the upper one, `[batch, 2, k]`,
+    /// leaves.
     parameters: [Tensor<3>; 2],
 }
 
@@ -35,7 +37,7 @@ fn direction(layer: usize, i: usize) -> f64 {
     0.8 * (1.9 * layer as f64 + 1.3 * i as f64 + 0.6).cos()
 }
 
-/// The families that the chain is made for, with the numbers in one sample of a variable.
+/// The families that the stack is made for, with the numbers in one sample of a variable.
 pub const FAMILIES: [(FamilyKind, Family, usize); 2] = [
     (FamilyKind::Bernoulli, Family::Bernoulli, 1),
     (FamilyKind::Categorical, Family::Categorical, 3),
@@ -62,7 +64,8 @@ impl Stack {
         [law(&self.parameters[0]), law(&self.parameters[1])]
     }
 
-    /// The gradients by the lower layer's parameters and by the upper one's bias, element by element.
+    /// The gradients with respect to the lower layer's parameters and to the upper one's bias,
+    /// element by element.
     pub fn gradients(&self, estimate: &Estimate<Law>) -> Vec<Vec<f64>> {
         let [batch, d, k] = self.parameters[0].dims();
         let grads = estimate.surrogate.backward();
@@ -112,7 +115,7 @@ impl Objective<Law> for Stack {
     }
 }
 
-/// The same chain in scalar code.
+/// The same stack in scalar code.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar {
     /// The numbers in one sample of a variable.
@@ -156,7 +159,7 @@ impl Scalar {
         (1.3 * sum + 0.2).sin() + 0.5 * sum * sum
     }
 
-    /// The partial derivatives of the cost by the samples of each layer.
+    /// The partial derivatives of the cost with respect to the samples of each layer.
     pub fn slopes(self, z: [&[f64]; 2]) -> [Vec<f64>; 2] {
         let sum = self.sum(z);
         let by_sum = 1.3 * (1.3 * sum + 0.2).cos() + sum;

@@ -54,7 +54,8 @@ pub struct Subject {
     pub spec: String,
     /// What the expectation is compared with.
     pub target: Target,
-    /// The variance of one estimate, where a subject states it beyond [`variance`](crate::reference::variance).
+    /// The variance of one estimate, where a subject states it beyond
+    /// [`variance`](crate::reference::variance).
     pub variance: Option<fn(&Problem) -> Vec<f64>>,
     /// The only family that is looked at, if not all.
     family: Option<FamilyKind>,
@@ -149,7 +150,7 @@ impl Subject {
         let asked = |kind: &&FamilyKind| self.family.is_none_or(|family| family == **kind);
         for kind in entry.families.iter().filter(asked) {
             let law = problem::problems(*kind)[0].law(1);
-            match estimator.check(&law, estimator.samples()) {
+            match estimator.check(&law, estimator.draws()) {
                 Ok(()) => families.push(*kind),
                 Err(Error::UnsupportedFamily { .. } | Error::InvalidOption { .. })
                     if !is_default => {}

@@ -22,7 +22,7 @@ impl Subject {
                 Ok(Expected::exact(problem.exact_gradient()))
             }
             (Target::Exact, ObjectiveKind::Bound) => {
-                let gradient = reference::bound_gradient(problem.outcomes(), estimator.samples());
+                let gradient = reference::bound_gradient(problem.outcomes(), estimator.draws());
                 gradient.map(Expected::exact).map_err(fail)
             }
             (Target::Reference { id, config }, _) => {
@@ -59,7 +59,7 @@ impl Subject {
                 Ok(Expected::exact(product.exact_gradient()))
             }
             (Target::Exact, ObjectiveKind::Bound) => {
-                let gradient = reference::bound_gradient(product.outcomes(), estimator.samples());
+                let gradient = reference::bound_gradient(product.outcomes(), estimator.draws());
                 gradient.map(Expected::exact).map_err(fail)
             }
             (Target::Reference { id, config }, _) => {

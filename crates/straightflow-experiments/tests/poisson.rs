@@ -219,7 +219,8 @@ fn seeds_differ_and_rows_meet_the_same_games() {
 
 #[test]
 fn every_parametrisation_finds_the_rate() {
-    // The gradient by the logarithm is 5 times as long as that by the rate, and so is its effect.
+    // The gradient with respect to the logarithm is 5 times as long as that with respect to the
+    // rate, and so is its effect.
     for (parametrisation, learning_rate) in [
         (Parametrisation::Direct, 0.5),
         (Parametrisation::Softplus, 0.5),

@@ -28,8 +28,8 @@ fn likely_one(law: &Law, shape: [usize; 4]) -> Tensor<4, Bool> {
     logits.greater_equal_elem(0.0).expand(shape)
 }
 
-/// A scalar whose gradient by the natural parameters is the mean of `gradient` `[n, batch, d, 1]`
-/// over draws, and over the batch as every surrogate.
+/// A scalar whose gradient with respect to the natural parameters is the mean of `gradient` `[n,
+/// batch, d, 1]` over draws, and over the batch as every surrogate.
 pub(crate) fn along(law: &Law, gradient: Tensor<4>) -> Tensor<1> {
     let [n, batch, ..] = gradient.dims();
     // Divided before it meets the tape, where a division by a number is rounded to single

@@ -271,16 +271,16 @@ pub enum Error {
     },
 
     /// An estimator that has no rule for stacked variables.
-    #[error("`{estimator}` has no rule for a chain of variables{because}")]
-    UnsupportedChain {
+    #[error("`{estimator}` has no rule for several layers of variables{because}")]
+    UnsupportedLayers {
         /// The estimator's id.
         estimator: &'static str,
         /// What of the configuration is in the way: empty, or a clause after a comma.
         because: &'static str,
     },
 
-    /// A chain without layers.
-    #[error("a chain needs at least one layer")]
+    /// An objective without layers.
+    #[error("an objective needs at least one layer")]
     EmptyChain,
 
     /// A layer whose law has another number of rows than there are samples below it.

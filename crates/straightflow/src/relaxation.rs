@@ -1,8 +1,8 @@
 //! What the relaxations share: perturbed parameters, and the Jacobian of a sigmoid or softmax.
 //!
-//! All of it works on constants. The derivative by the natural parameters is a rule, so that it is
-//! computed from the perturbed logits themselves: `y (1 - y)` would be zero above a logit of 17 in
-//! single precision, `sigmoid(x) sigmoid(-x)` is not.
+//! All of it works on constants. The derivative with respect to the natural parameters is a rule,
+//! so that it is computed from the perturbed logits themselves: `y (1 - y)` would be zero above a
+//! logit of 17 in single precision, `sigmoid(x) sigmoid(-x)` is not.
 
 use burn::tensor::{Int, Tensor, activation::softmax};
 
@@ -126,7 +126,7 @@ pub(crate) fn blocks(name: &'static str, law: &Law, n: usize, numbers: usize) ->
     vec![block; numbers.div_ceil(BLOCK)]
 }
 
-/// A relaxed count and its derivative by the natural parameter.
+/// A relaxed count and its derivative with respect to the natural parameter.
 pub(crate) struct Counted {
     pub value: f64,
     pub weight: f64,

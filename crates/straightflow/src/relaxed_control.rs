@@ -200,14 +200,14 @@ impl RelaxedCost {
         }
     }
 
-    /// A scalar with the gradient of the variance by the temperature, up to the square of the
-    /// reach: two evaluations and two backward passes for each draw.
+    /// A scalar with the gradient of the variance with respect to the temperature, up to the square
+    /// of the reach: two evaluations and two backward passes for each draw.
     ///
     /// With $a = 2 g / \text{count}$ held constant, $\text{mean}(g^2)$ and $a \cdot g$ have the
-    /// same gradient by $\tau$. In the latter $\nabla f(s)$ occurs only along a direction $w$, and
-    /// $w \cdot \nabla f(s) = (f(s + \epsilon w) - f(s - \epsilon w)) / 2 \epsilon +
-    /// O(\epsilon^2)$, whose gradient needs first derivatives of $f$ only. The points may leave the
-    /// unit cube by the reach.
+    /// same gradient with respect to $\tau$. In the latter $\nabla f(s)$ occurs only along a
+    /// direction $w$, and $w \cdot \nabla f(s) = (f(s + \epsilon w) - f(s - \epsilon w)) / 2
+    /// \epsilon + O(\epsilon^2)$, whose gradient needs first derivatives of $f$ only. The points
+    /// may leave the unit cube by the reach.
     pub fn tuning(
         &self,
         law: &Law,

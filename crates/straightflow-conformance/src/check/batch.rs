@@ -30,7 +30,7 @@ pub fn batch(subject: &Subject) -> Result<(), Failure> {
         let estimator = subject.estimator();
         let layout = |natural: Tensor<3>| -> Vec<[usize; 3]> {
             let law = Law::new(family, natural).expect("valid parameters");
-            let specs = estimator.noise(&law, estimator.samples());
+            let specs = estimator.noise(&law, estimator.draws());
             let shape = |spec: &NoiseSpec| [spec.shape[0], spec.shape[2], spec.shape[3]];
             specs.iter().map(shape).collect()
         };
@@ -43,7 +43,7 @@ pub fn batch(subject: &Subject) -> Result<(), Failure> {
         let law = |start: usize, len: usize| {
             Law::new(family, natural.clone().narrow(0, start, len)).expect("valid parameters")
         };
-        let specs = estimator.noise(&law(0, BATCH), estimator.samples());
+        let specs = estimator.noise(&law(0, BATCH), estimator.draws());
         let noise = Noise::draw(Key::new(8), &law(0, BATCH), &specs);
         let noise: Vec<Tensor<4>> = (0..specs.len()).map(|i| noise.get(i)).collect();
         if noise.iter().any(|noise| noise.dims()[1] != BATCH) {

@@ -23,14 +23,14 @@ pub fn cost(subject: &Subject) -> Result<(), Failure> {
         if estimate.surrogate.is_tracked() {
             let _ = estimate.surrogate.backward();
         }
-        let price = estimator.price(leaf.law(), estimator.samples());
+        let price = estimator.price(leaf.law(), estimator.draws());
         let counted = [estimate.counts.evaluations(), estimate.counts.gradients()];
         if counted != [price.evaluations, price.gradients] {
             return Err(fail(format!("counted {counted:?}, declared {price:?}")));
         }
         if estimator.entry().objective == ObjectiveKind::Expectation {
             let values = to_vec(estimate.values);
-            let noise = estimator.noise(leaf.law(), estimator.samples());
+            let noise = estimator.noise(leaf.law(), estimator.draws());
             let mean = if noise.is_empty() {
                 // Nothing is drawn, so the value is the expectation itself.
                 let costs = product.factors.iter().map(|factor| factor.expected_cost());

@@ -13,7 +13,8 @@ const BATCH: usize = 9_000;
 
 pub fn determinism(subject: &Subject) -> Result<(), Failure> {
     for kind in subject.families()? {
-        // Three variables: on one of them an estimate may be exact, and then every key gives the same.
+        // Three variables: on one of them an estimate may be exact, and then every key gives the
+        // same.
         let product = Product::of(kind);
         let fail = |found: &str| subject.failure("determinism", &product, found);
         let bits = |key: u64, threads: usize| -> Result<Vec<u64>, Failure> {
@@ -37,7 +38,7 @@ pub fn determinism(subject: &Subject) -> Result<(), Failure> {
             return Err(fail("two threads give other bits than one"));
         }
         let estimator = subject.estimator();
-        let noise = estimator.noise(&product.law(1, DType::F32), estimator.samples());
+        let noise = estimator.noise(&product.law(1, DType::F32), estimator.draws());
         if !noise.is_empty() && bits(2, 1)? == first {
             return Err(fail("another key gives the same bits"));
         }

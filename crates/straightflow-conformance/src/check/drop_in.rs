@@ -25,7 +25,7 @@ pub fn drop_in(subject: &Subject) -> Result<(), Failure> {
             let law = product.law(3, dtype);
             let leaf = law.leaf();
             let z = pathwise
-                .sample(key, &leaf, estimator.samples())
+                .sample(key, &leaf, estimator.draws())
                 .map_err(|error| fail(error.to_string()))?;
             let loss = product.cost(z).mean();
             let dropped = natural_gradient(&leaf, &loss);

@@ -35,7 +35,7 @@ pub fn extremes(subject: &Subject) -> Result<(), Failure> {
                         // An enumeration may say that it would take for ever.
                         Err(Error::TooManyStates { .. }) => {}
                         // And noise that grows with the rate may be refused beforehand.
-                        Err(_) if large && estimator.check(&law, estimator.samples()).is_err() => {}
+                        Err(_) if large && estimator.check(&law, estimator.draws()).is_err() => {}
                         Err(error) => return Err(fail(error.to_string())),
                     }
                 }

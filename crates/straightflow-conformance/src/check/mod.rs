@@ -1,13 +1,13 @@
 //! The checks: each is a function that accepts a subject or says why not.
 
 mod batch;
-mod chain;
 mod cost;
 mod determinism;
 mod drop_in;
 mod errors;
 mod expectation;
 mod extremes;
+mod layers;
 mod spec;
 mod state;
 pub mod statistical;
@@ -81,9 +81,9 @@ pub const CHECKS: &[Check] = &[
         run: state::state,
     },
     Check {
-        name: "chain",
+        name: "layers",
         per_family: true,
-        run: chain::chain,
+        run: layers::layers,
     },
     Check {
         name: "extremes",

@@ -27,8 +27,8 @@ pub fn spec(subject: &Subject) -> Result<(), Failure> {
         )));
     }
     // A record that leaves something out would still be equal to itself.
-    if again.samples() != estimator.samples() {
-        let (got, want) = (again.samples(), estimator.samples());
+    if again.draws() != estimator.draws() {
+        let (got, want) = (again.draws(), estimator.draws());
         return Err(fail(format!(
             "{spec} has {got} draws, the estimator {want}"
         )));

@@ -1,4 +1,5 @@
-//! State that is learned: whatever it is, the expectation stays, and nothing of it gets into the model.
+//! State that is learned: whatever it is, the expectation stays, and nothing of it gets into the
+//! model.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -22,8 +23,8 @@ const TOLERANCE: f64 = 1e-12;
 ///
 /// # Errors
 ///
-/// A gradient of the model that is not the chain rule of that by the natural parameters, or a mean that
-/// is too far from the target.
+/// A gradient of the model that is not the chain rule of that with respect to the natural
+/// parameters, or a mean that is too far from the target.
 pub fn state(subject: &Subject) -> Result<(), Failure> {
     for kind in subject.families()? {
         let product = Product::of(kind);
@@ -61,8 +62,9 @@ impl ModuleMapper for Stir {
     }
 }
 
-/// The natural parameters and the conditioning input are made of one leaf. Its gradient has to be the
-/// chain rule of the gradient by the natural parameters, with nothing added by way of the state.
+/// The natural parameters and the conditioning input are made of one leaf. Its gradient has to be
+/// the chain rule of the gradient with respect to the natural parameters, with nothing added by way
+/// of the state.
 fn leaks(subject: &Subject, product: &Product) -> Result<(), String> {
     let law = product.law(FEW, DType::F64);
     let [_, d, k] = law.dims();
@@ -83,7 +85,7 @@ fn leaks(subject: &Subject, product: &Product) -> Result<(), String> {
     };
     let estimator = subject.estimator();
     let constant = made(x.clone());
-    let specs = estimator.noise(&constant, estimator.samples());
+    let specs = estimator.noise(&constant, estimator.draws());
     let noise = Noise::draw(Key::new(8), &constant, &specs);
     let noise: Vec<Tensor<4>> = (0..specs.len()).map(|i| noise.get(i)).collect();
     let cost = |z: Tensor<4>, _: &Law| product.cost(z);

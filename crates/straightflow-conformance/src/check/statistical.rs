@@ -14,7 +14,8 @@ pub const FALSE_ALARM: f64 = 1e-4;
 /// An upper bound for the number of tests: 60 specifications with at most 75 coordinates of one
 /// variable and 21 of three, each in three rounds on average (one has at most five).
 pub const TESTS: f64 = 20_000.0;
-/// `|z|` above this has probability `FALSE_ALARM / TESTS = 5e-9` for a normal variable (Bonferroni).
+/// `|z|` above this has probability `FALSE_ALARM / TESTS = 5e-9` for a normal variable
+/// (Bonferroni).
 pub const CRITICAL: f64 = 5.85;
 /// The least ratio of a target to its standard error. A factor of two then shifts the mean by ten
 /// standard errors, which the test sees with a probability above 0.9999.
@@ -31,7 +32,8 @@ fn long() -> usize {
     value.and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
 }
 
-/// One variable with every objective, and three variables with a product of costs, for every family.
+/// One variable with every objective, and three variables with a product of costs, for every
+/// family.
 ///
 /// # Errors
 ///
@@ -118,10 +120,10 @@ fn test(
     let want = &expected.mean;
     let key = Key::new(hash(&format!("{}, {problem}", subject.spec)));
     let estimator = subject.estimator();
-    let specs = estimator.noise(&law(1, DType::F32), estimator.samples());
+    let specs = estimator.noise(&law(1, DType::F32), estimator.draws());
     let (mut count, dtype) = match specs.as_slice() {
-        // Nothing is drawn: two gradients tell as much as many, and only rounding is left, which for
-        // a sum over all states is best kept out.
+        // Nothing is drawn: two gradients tell as much as many, and only rounding is left, which
+        // for a sum over all states is best kept out.
         [] => (2, DType::F64),
         _ => (REPLICATES * long(), DType::F32),
     };

@@ -48,7 +48,7 @@ fn closed_form(subject: &Subject, problem: &Problem) -> Option<Vec<f64>> {
         Target::Exact => (estimator.entry().id, &config),
         Target::Reference { id, config } => (*id, config),
     };
-    reference::variance(id, config, problem, estimator.samples())
+    reference::variance(id, config, problem, estimator.draws())
 }
 
 /// The variance of a sample has the variance `(m4 - v^2) / R`; the fourth moment comes from the
@@ -63,7 +63,7 @@ fn drawn(
     let law = |batch| problem.law_of(batch, DType::F32);
     let cost = |z| problem.objective.cost(z);
     let estimator = subject.estimator();
-    let draws = match estimator.noise(&law(1), estimator.samples()).as_slice() {
+    let draws = match estimator.noise(&law(1), estimator.draws()).as_slice() {
         [] => 2,
         _ => DRAWS,
     };

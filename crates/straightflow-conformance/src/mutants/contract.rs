@@ -136,8 +136,8 @@ impl Described for Forgetful {
         })
     }
 
-    fn samples(&self) -> usize {
-        self.0.samples()
+    fn draws(&self) -> usize {
+        self.0.draws()
     }
 
     fn stacking(&self) -> Stacking<'_> {

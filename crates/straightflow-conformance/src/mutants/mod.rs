@@ -2,10 +2,10 @@
 //! correct twin, so that a rejection is not an artefact of how the mutant is written.
 
 mod arms;
-mod chain;
 mod contract;
 mod debiased_st;
 mod entry;
+mod layers;
 mod paper_mmd;
 mod rebar;
 mod reinforce;
@@ -39,7 +39,7 @@ pub fn mutants() -> Vec<Mutant> {
         rebar::mutants(),
         relax::mutants(),
         debiased_st::mutants(),
-        chain::mutants(),
+        layers::mutants(),
         contract::mutants(),
     ]
     .into_iter()

@@ -1,7 +1,8 @@
 //! The projected flow of a Bernoulli variable, raw, with a fixed step and without the control
 //! variate, as the paper prints it (`docs/paper-errata.md`, entries 1 and 2).
 //!
-//! With `y = z - eps f'(z)` and `K(d) = exp(-d^2 / (2 h^2))`, the gradient of the discrepancy by `p` is
+//! With `y = z - eps f'(z)` and `K(d) = exp(-d^2 / (2 h^2))`, the gradient of the discrepancy with
+//! respect to `p` is
 //!
 //! ```text
 //! holds:    2 [(2p - 1)(1 - K(1)) - mean (K(1 - y) - K(0 - y))]
@@ -70,7 +71,7 @@ impl Estimator for PaperMmd {
         let own = (p * 2.0 - 1.0) * sign * (1.0 - (-0.5 / BANDWIDTH.powi(2)).exp());
         let by_p = ((own - cross) * 2.0).mean_dim(0);
         let batch = law.dims()[0] as f64;
-        // A scalar whose gradient by p is the discrepancy's.
+        // A scalar whose gradient with respect to p is the discrepancy's.
         let scalar = (law.mean().unsqueeze::<4>() * by_p).sum() / batch;
         Ok(Outcome::new(values, scalar, z))
     }

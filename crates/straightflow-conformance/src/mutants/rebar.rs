@@ -35,7 +35,7 @@ pub enum Mistake {
     FreeNoise,
     /// `v'` is made with another draw than `b`.
     OtherDraw,
-    /// The derivative of `v'` by `phi` is left out.
+    /// The derivative of `v'` with respect to `phi` is left out.
     NotDifferentiated,
 }
 
@@ -73,7 +73,7 @@ impl Estimator for Rebar {
             Mistake::OtherDraw => above(phi.clone() + logit(w)),
             _ => b.clone(),
         };
-        // v' and 1 - v' without cancellation, and the derivative of v' by phi.
+        // v' and 1 - v' without cancellation, and the derivative of v' with respect to phi.
         let not_given = -given.clone() + 1.0;
         let rest = -v.clone() + 1.0;
         let low = given.clone() * (v.clone() * p.clone() + q.clone())
@@ -180,7 +180,7 @@ pub fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "rebar-not-differentiated",
-            "REBAR's conditional noise not differentiated by the logit",
+            "REBAR's conditional noise not differentiated with respect to the logit",
             "statistical",
             Mistake::NotDifferentiated,
         ),

@@ -24,7 +24,7 @@ pub enum Mistake {
 }
 
 mutant! {
-    Relax { bound: Option<(LayerState, Option<Tensor<2>>)> }, samples = 1,
+    Relax { attached: Option<(LayerState, Option<Tensor<2>>)> }, samples = 1,
     id: "mutant-relax",
     families: &[FamilyKind::Bernoulli],
     bias: none,
@@ -36,10 +36,10 @@ mutant! {
 }
 
 impl Relax {
-    fn bound(&self, state: &State, input: Option<Tensor<2>>) -> Result<Self> {
+    fn with_state(&self, state: &State, input: Option<Tensor<2>>) -> Result<Self> {
         Ok(Self {
             config: self.config.clone(),
-            bound: state.layers.first().map(|layer| (layer.clone(), input)),
+            attached: state.layers.first().map(|layer| (layer.clone(), input)),
         })
     }
 }
@@ -49,7 +49,7 @@ impl Estimator for Relax {
         let missing = Error::MissingState {
             estimator: ENTRY.id,
         };
-        let (state, input) = self.bound.as_ref().ok_or(missing)?;
+        let (state, input) = self.attached.as_ref().ok_or(missing)?;
         let w = state.coefficients.as_ref().expect("a number").val();
         let u = noise.get(0);
         let shape = u.dims();

@@ -1,10 +1,11 @@
-//! `E f(y)` and its derivative by the log-rate, without any arrival time.
+//! `E f(y)` and its derivative with respect to the log-rate, without any arrival time.
 //!
 //! The relaxed count `y = sum_k r(t_k)` over the arrivals before a horizon `T` is a compound
 //! Poisson variable: a Poisson number of rate `rate T` of jumps `r(t)` with `t` uniform on `(0,
-//! T)`. Its law is found by Panjer's recursion on a fine grid, and the derivative by the rate of a
-//! Poisson process is that of one more arrival, `T E [f(y + r(t)) - f(y)]`. The relaxation is
-//! differentiable in the rate, so this is also the expectation of the pathwise derivative.
+//! T)`. Its law is found by Panjer's recursion on a fine grid, and the derivative with respect to
+//! the rate of a Poisson process is that of one more arrival, `T E [f(y + r(t)) - f(y)]`. The
+//! relaxation is differentiable in the rate, so this is also the expectation of the pathwise
+//! derivative.
 
 use serde_json::Value;
 
@@ -75,8 +76,8 @@ impl Compound {
             jump[cell + 1] += at.fract() / f64::from(points);
         }
 
-        // g_0 = exp(-m (1 - jump_0)), g_s = (m / s) sum_j j jump_j g_{s-j}; a count that is 12 standard
-        // deviations and 12 ones above its mean does not happen.
+        // g_0 = exp(-m (1 - jump_0)), g_s = (m / s) sum_j j jump_j g_{s-j}; a count that is 12
+        // standard deviations and 12 ones above its mean does not happen.
         let m = rate * horizon;
         let mean = rate * (1.0 + tau);
         let size = ((mean + 12.0 * mean.sqrt() + 12.0) * CELLS as f64) as usize;

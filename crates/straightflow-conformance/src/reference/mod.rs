@@ -6,12 +6,12 @@ use serde_json::Value;
 use crate::problem::Problem;
 
 mod bound;
-mod chain;
 mod exponential_arrival;
 mod fini;
 mod gapped_straight_through;
 mod gumbel_rao;
 mod gumbel_softmax;
+mod layers;
 mod product;
 mod pwgf;
 mod quadrature;
@@ -24,12 +24,12 @@ mod truncated_gumbel;
 mod variance;
 
 pub use bound::{Outcome, bound_gradient};
-pub use chain::expected_chain;
+pub use layers::expected_layers;
 pub use product::expected_product;
 pub use variance::variance;
 
-/// The expectation of a biased estimator's gradient by the natural parameters, for a recorded
-/// configuration; `None` if there is no reference for the id.
+/// The expectation of a biased estimator's gradient with respect to the natural parameters, for a
+/// recorded configuration; `None` if there is no reference for the id.
 ///
 /// Relaxations with a temperature need a constant one, and a categorical variable of 2 or 3
 /// categories where the noise is integrated by quadrature.

@@ -1,8 +1,9 @@
 //! The projected flow with a Gaussian kernel, by brute-force sums over the whole support.
 //!
-//! With `r(y) = sum_x w(x) [K(x + 1 - y) - K(x - y)]` and `c = r'`, the gradient by the mean is
-//! `E 2 [r(z) - r(z - eps f'(z))]` before it is divided by the gain, and `E c(z) f'(z)` in the limit
-//! of small steps. The control variate has mean zero, so it does not change the expectation.
+//! With `r(y) = sum_x w(x) [K(x + 1 - y) - K(x - y)]` and `c = r'`, the gradient with respect to
+//! the mean is `E 2 [r(z) - r(z - eps f'(z))]` before it is divided by the gain, and `E c(z) f'(z)`
+//! in the limit of small steps. The control variate has mean zero, so it does not change the
+//! expectation.
 
 use serde_json::Value;
 
@@ -48,7 +49,8 @@ pub fn expected_product(config: &Value, product: &Product) -> Option<Vec<f64>> {
     Some(sum)
 }
 
-/// The contribution of one draw where the cost has a given slope, by the natural parameters.
+/// The contribution of one draw where the cost has a given slope, with respect to the natural
+/// parameters.
 pub fn term(config: &Value, problem: &Problem, z: &[f64], slope: &[f64]) -> Option<Vec<f64>> {
     if config["kernel"] != "rbf" || config["projection"] != "mmd" {
         return None;

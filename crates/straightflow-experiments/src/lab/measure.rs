@@ -20,7 +20,8 @@ const TRAINING_BATCH: usize = 32;
 /// What is known exactly about a cell.
 #[derive(Clone, Debug)]
 pub(super) struct Truth {
-    /// The gradient of `E f`, by the means of an ordered family or the logits of a categorical one.
+    /// The gradient of `E f`, with respect to the means of an ordered family or the logits of a
+    /// categorical one.
     pub gradient: Vec<f64>,
     /// The largest norm of a gradient that a cost with this variance can have:
     /// `sd(f) (E |score|^2)^(1/2)`, by Cauchy and Schwarz.
@@ -65,7 +66,7 @@ impl Truth {
     }
 }
 
-/// Divides gradients by natural parameters, one after the other, by the chain factor.
+/// Divides gradients with respect to natural parameters, one after the other, by the chain factor.
 fn in_mean_coordinates(problem: &Problem, mut natural: Vec<f64>) -> Vec<f64> {
     if let Some(chain) = problem.chain() {
         for (g, factor) in natural.iter_mut().zip(chain.iter().cycle()) {
@@ -90,7 +91,8 @@ pub struct Measurement {
     pub gradients: usize,
     /// The independent estimates behind the numbers below.
     pub replicates: usize,
-    /// The mean estimate less the exact gradient; the norm of that if there are several coordinates.
+    /// The mean estimate less the exact gradient; the norm of that if there are several
+    /// coordinates.
     pub bias: f64,
     /// The standard error of the bias.
     pub bias_error: f64,
@@ -154,7 +156,7 @@ pub(super) fn measure(
     replicates: usize,
 ) -> Result<Measurement> {
     let one = problem.law(1);
-    let draws = estimator.samples();
+    let draws = estimator.draws();
     let price = estimator.price(&one, draws);
     let noise = estimator.noise(&one, draws);
     let noise: usize = noise
@@ -262,7 +264,8 @@ mod tests {
 
     #[test]
     fn moments_of_known_estimates() {
-        // Mean (2, 0), truth (1, 0): the bias is 1, the squared distances from the mean are 1 and 1.
+        // Mean (2, 0), truth (1, 0): the bias is 1, the squared distances from the mean are 1 and
+        // 1.
         let spread = Spread::of(&[1.0, 0.0, 3.0, 0.0], &[1.0, 0.0]);
         assert_eq!(spread.bias, 1.0);
         assert_eq!(spread.std, 2.0f64.sqrt());

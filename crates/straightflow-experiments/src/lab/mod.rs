@@ -2,9 +2,9 @@
 //! gradient, for every family and for costs that are kind or unkind to them.
 //!
 //! A *cell* is a variable, a cost and an estimator. Each cell is measured with the least number of
-//! draws that the estimator takes, and with as many as each budget of evaluations and backward passes
-//! buys. Gradients are those by the means for ordered families, that is the natural gradient divided
-//! by the chain factor, and by the logits for categorical variables.
+//! draws that the estimator takes, and with as many as each budget of evaluations and backward
+//! passes buys. Gradients are those with respect to the means for ordered families, that is the
+//! natural gradient divided by the chain factor, and by the logits for categorical variables.
 //!
 //! ```
 //! use straightflow_experiments::lab::{Lab, LabConfig};
@@ -62,7 +62,8 @@ pub struct LabConfig {
     pub problems: Vec<String>,
     /// The estimators; one that does not take a variable is left out there.
     pub estimators: Vec<Spec>,
-    /// Evaluations of the cost and backward passes through it, together, that one estimate may take.
+    /// Evaluations of the cost and backward passes through it, together, that one estimate may
+    /// take.
     pub budgets: Vec<usize>,
     /// The independent estimates with the least number of draws.
     pub replicates: usize,
@@ -151,7 +152,8 @@ pub struct Row {
     pub label: String,
     /// The estimator, as it is configured.
     pub spec: Spec,
-    /// Whether it says that its bias is none. On a cost that breaks its conditions it may still fail.
+    /// Whether it says that its bias is none. On a cost that breaks its conditions it may still
+    /// fail.
     pub unbiased: bool,
     /// Whether it has learned state, which was trained on the cell before; no budget counts that.
     pub trained: bool,
@@ -167,8 +169,8 @@ pub struct Row {
     pub scale: f64,
     /// With the least number of draws; none if the estimate is an error.
     pub single: Option<Measurement>,
-    /// With what each budget buys, in the order of the budgets; none where it does not buy the least
-    /// number of draws.
+    /// With what each budget buys, in the order of the budgets; none where it does not buy the
+    /// least number of draws.
     pub budgets: Vec<Option<Measurement>>,
     /// How the estimator fails here, if it does.
     pub failure: Option<Failure>,
@@ -187,8 +189,8 @@ pub struct Summary {
     pub recommendations: Vec<Recommendation>,
 }
 
-/// The laboratory: a configuration whose every part was looked at. Its work comes in units, a variable
-/// with a cost each.
+/// The laboratory: a configuration whose every part was looked at. Its work comes in units, a
+/// variable with a cost each.
 #[derive(Debug)]
 pub struct Lab {
     config: LabConfig,
@@ -266,8 +268,8 @@ impl Lab {
         format!("{}, {}", problem.label, objective.id)
     }
 
-    /// Measures every estimator on one unit. The result depends on nothing but the configuration and
-    /// the names: not on the other units and estimators, and not on the number of threads.
+    /// Measures every estimator on one unit. The result depends on nothing but the configuration
+    /// and the names: not on the other units and estimators, and not on the number of threads.
     ///
     /// # Errors
     ///

@@ -140,7 +140,7 @@ impl Problem {
     }
 
     /// `dm / d natural` of each coordinate of an ordered family; `None` for a categorical variable,
-    /// whose gradients stay those by the logits.
+    /// whose gradients stay those with respect to the logits.
     pub(super) fn chain(&self) -> Option<Vec<f64>> {
         if self.family == Family::Categorical {
             return None;

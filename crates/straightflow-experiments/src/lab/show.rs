@@ -128,7 +128,7 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
         _ => "the means",
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
-    Some(table.with_caption(format!("{}, gradients by {by}", problem.label)))
+    Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
 }
 
 /// The exact gradient, or its norm.

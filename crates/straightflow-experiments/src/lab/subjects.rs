@@ -17,7 +17,8 @@ const VARIANTS: &[&str] = &[
     "double-cv:alpha=-1,tune=off",
 ];
 
-/// Every estimator of the registry that takes the expectation of a cost, and some of their variants.
+/// Every estimator of the registry that takes the expectation of a cost, and some of their
+/// variants.
 pub fn subjects() -> Vec<Spec> {
     let expectations = REGISTRY
         .iter()
@@ -34,7 +35,7 @@ pub fn subjects() -> Vec<Spec> {
 /// Whether an estimator, as it is configured, takes a law.
 pub(super) fn takes(estimator: &dyn Estimator, law: &Law) -> bool {
     let kind: FamilyKind = law.family().kind();
-    estimator.entry().families.contains(&kind) && estimator.check(law, estimator.samples()).is_ok()
+    estimator.entry().families.contains(&kind) && estimator.check(law, estimator.draws()).is_ok()
 }
 
 /// What an estimate costs: evaluations of the cost and backward passes through it, alike.
@@ -55,19 +56,19 @@ pub(super) fn smallest(estimator: &dyn Estimator) -> Option<Box<dyn Estimator>> 
     with_samples(estimator, least).or_else(|| estimator.entry().build(estimator.config()).ok())
 }
 
-/// The estimator with as many draws as a budget of evaluations and backward passes buys; `None` if it
-/// does not buy the least number.
+/// The estimator with as many draws as a budget of evaluations and backward passes buys; `None` if
+/// it does not buy the least number.
 pub(super) fn affordable(
     estimator: &dyn Estimator,
     law: &Law,
     budget: usize,
 ) -> Option<Box<dyn Estimator>> {
     let smallest = smallest(estimator)?;
-    if total(smallest.price(law, smallest.samples())) > budget {
+    if total(smallest.price(law, smallest.draws())) > budget {
         return None;
     }
     // Every draw costs at least one evaluation.
-    let draws = (smallest.samples()..=budget.max(smallest.samples())).rev();
+    let draws = (smallest.draws()..=budget.max(smallest.draws())).rev();
     let mut affordable = draws.filter(|n| total(estimator.price(law, *n)) <= budget);
     match affordable.next().and_then(|n| with_samples(estimator, n)) {
         Some(estimator) => Some(estimator),

@@ -60,8 +60,8 @@ impl Parametrisation {
         }
     }
 
-    /// From a gradient by the logarithm of the rate, which estimators give, to one by the
-    /// parameter.
+    /// From a gradient with respect to the logarithm of the rate, which estimators give, to one
+    /// with respect to the parameter.
     pub(super) fn chain(self, by_log_rate: f64, rate: f64) -> f64 {
         match self {
             Self::Direct => by_log_rate / rate,
@@ -310,7 +310,7 @@ impl Config {
         let estimator = row.spec.build().map_err(GameError::Estimator)?;
         let q = poisson(&[self.init], &Device::flex());
         let checked = q.and_then(|q| {
-            estimator.check(q.law(), estimator.samples())?;
+            estimator.check(q.law(), estimator.draws())?;
             Ok(StateShape::of(q.law(), 1))
         });
         let shape = checked.map_err(GameError::Estimator)?;

@@ -29,8 +29,8 @@ pub enum GameObjective {
 }
 
 impl GameObjective {
-    /// The slopes of the loss by the network's logit, for a count of the data and for one of the
-    /// generator.
+    /// The slopes of the loss with respect to the network's logit, for a count of the data and for
+    /// one of the generator.
     fn slopes(self, w: f64) -> [f64; 2] {
         match self {
             Self::LogLoss => [w - 1.0, w],

@@ -1,10 +1,11 @@
 //! The one-bit toy of REBAR, RELAX and ARM: maximise `E (z - p0)^2` for a bit `z` with
 //! `P(z = 1) = sigmoid(logit)`.
 //!
-//! The exact gradient by the logit is `(1 - 2 p0) p (1 - p)`: for `p0` near 1/2 it is tiny beside the
-//! cost, so it measures how well an estimator sees a difference of costs behind their common part.
-//! The optimum is `p = 1` for `p0 < 1/2` and `p = 0` for `p0 > 1/2`. Every run starts at `p = 1/2` and
-//! is an Adam of its own; what an estimator learns is learned by each run for itself.
+//! The exact gradient with respect to the logit is `(1 - 2 p0) p (1 - p)`: for `p0` near 1/2 it is
+//! tiny beside the cost, so it measures how well an estimator sees a difference of costs behind
+//! their common part. The optimum is `p = 1` for `p0 < 1/2` and `p = 0` for `p0 > 1/2`. Every run
+//! starts at `p = 1/2` and is an Adam of its own; what an estimator learns is learned by each run
+//! for itself.
 //!
 //! ```
 //! use straightflow_experiments::toy::{Subject, Toy, ToyConfig};
@@ -68,8 +69,8 @@ impl Subject {
     }
 }
 
-/// Every estimator of the registry that takes bits and the expectation of a cost, REINFORCE with each
-/// of its baselines, and double control variates with the scale that is exact on linear costs.
+/// Every estimator of the registry that takes bits and the expectation of a cost, REINFORCE with
+/// each of its baselines, and double control variates with the scale that is exact on linear costs.
 pub fn subjects() -> Vec<Subject> {
     const VARIANTS: &[&str] = &[
         "reinforce:baseline=moving-average",
@@ -241,7 +242,7 @@ impl Toy {
                 return Err(ToyError::Objective { spec, got });
             }
             let q = Bernoulli::from_logits(one_bit.logits())?;
-            estimator.check(q.law(), estimator.samples())?;
+            estimator.check(q.law(), estimator.draws())?;
         }
         Ok(Self { config })
     }

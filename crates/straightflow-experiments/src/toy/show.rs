@@ -61,7 +61,7 @@ fn columns(summary: &Summary) -> Vec<Column<Row>> {
             row.variance.log_variance
         })
         .about(
-            "the natural logarithm of the variance of one estimate of the gradient by the logit, at p = 1/2; a \
+            "the natural logarithm of the variance of one estimate of the gradient with respect to the logit, at p = 1/2; a \
              dash where there is no variance",
         ),
     );

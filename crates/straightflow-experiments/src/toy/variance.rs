@@ -16,7 +16,8 @@ const CALL: usize = 10_000;
 /// Relative to the square of the cost, a variance that is nothing but rounding.
 const ROUNDING: f64 = 1e-28;
 
-/// The law of one estimate of the gradient of `E (z - p0)^2` by the logit, at `p = 1/2`.
+/// The law of one estimate of the gradient of `E (z - p0)^2` with respect to the logit, at `p =
+/// 1/2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variance {
     /// The exact gradient, `(1 - 2 p0) / 4`.

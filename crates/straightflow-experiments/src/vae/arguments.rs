@@ -108,8 +108,8 @@ pub struct Arguments {
     /// The images of a step [default: the protocol's].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     batch: Option<usize>,
-    /// What becomes of the gradient of log q by the encoder's parameters at fixed samples [default:
-    /// dropped where it is zero in expectation, kept elsewhere].
+    /// What becomes of the gradient of log q with respect to the encoder's parameters at fixed
+    /// samples [default: dropped where it is zero in expectation, kept elsewhere].
     #[arg(long, value_name = "DIRECT", value_parser = word::<Direct>(DIRECTS))]
     direct: Option<Direct>,
     /// The law of the topmost latent variables [default: the protocol's].
@@ -121,7 +121,8 @@ pub struct Arguments {
     /// What networks see of latent variables [default: the protocol's].
     #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(&CENTRINGS[..2]))]
     latent_inputs: Option<Centring>,
-    /// Whether the biases of the pixels start at the logits of their means [default: the protocol's].
+    /// Whether the biases of the pixels start at the logits of their means [default: the
+    /// protocol's].
     #[arg(long, value_name = "BOOL")]
     output_bias: Option<bool>,
     /// The slope of the rectifiers for negative arguments [default: the protocol's].

@@ -88,15 +88,15 @@ impl Latent {
 
 /// What becomes of the direct dependence of the cost on the encoder's parameters through `log q`.
 ///
-/// At hard samples the expected gradient of `log q(z)` at fixed `z` is zero, so it is only noise. Where
-/// the cost is evaluated between hard samples, or costs of several draws are combined in a bound, it is
-/// not zero.
+/// At hard samples the expected gradient of `log q(z)` at fixed `z` is zero, so it is only noise.
+/// Where the cost is evaluated between hard samples, or costs of several draws are combined in a
+/// bound, it is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direct {
     /// `log q` is evaluated with the encoder's parameters as constants.
     Dropped,
-    /// The gradient of `log q` by the parameters is part of the estimate.
+    /// The gradient of `log q` with respect to the parameters is part of the estimate.
     Kept,
 }
 
@@ -288,8 +288,8 @@ impl Settings {
     }
 }
 
-/// The learning rate of what an estimator learns, unless it is set: as in the public code of REBAR and
-/// RELAX.
+/// The learning rate of what an estimator learns, unless it is set: as in the public code of REBAR
+/// and RELAX.
 fn usual_state_rate(learning_rate: f64) -> f64 {
     10.0 * learning_rate
 }
@@ -352,7 +352,7 @@ impl Config {
             self.latent.family(),
             Tensor::zeros([1, d, k], &Device::flex()),
         )?;
-        estimator.check(&law, estimator.samples())?;
+        estimator.check(&law, estimator.draws())?;
         let because = match estimator.stacking() {
             _ if self.arch.layers() == 1 => return Ok(()),
             Stacking::Unsupported => "",
@@ -361,14 +361,14 @@ impl Config {
             }
             _ => return Ok(()),
         };
-        Err(straightflow::Error::UnsupportedChain {
+        Err(straightflow::Error::UnsupportedLayers {
             estimator: estimator.entry().id,
             because,
         })
     }
 
-    /// Whether a run of this configuration becomes one of the other when it goes on: they differ in the
-    /// number of epochs at most, on which no step depends.
+    /// Whether a run of this configuration becomes one of the other when it goes on: they differ in
+    /// the number of epochs at most, on which no step depends.
     pub fn may_become(&self, other: &Self) -> bool {
         let epochs = other.epochs;
         *other
@@ -378,8 +378,8 @@ impl Config {
             }
     }
 
-    /// The settings that lead to this configuration: those that differ from what the protocol has for the
-    /// architecture and the variables.
+    /// The settings that lead to this configuration: those that differ from what the protocol has
+    /// for the architecture and the variables.
     pub fn settings(&self) -> Settings {
         fn unless<T: PartialEq>(usual: T, own: T) -> Option<T> {
             (own != usual).then_some(own)

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use straightflow::distribution::Law;
-use straightflow::estimator::{Estimator, chain_log_prob};
+use straightflow::estimator::{Estimator, layers_log_prob};
 use straightflow::fused::bernoulli_log_prob;
 use straightflow::objective::{Objective, ObjectiveKind};
 
@@ -66,12 +66,12 @@ impl<'a> Elbo<'a> {
     fn negative(&self, model: &Vae, direct: Direct, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
         let [n, batch, ..] = z[0].dims();
         let log_q = match direct {
-            Direct::Kept => chain_log_prob(q, z),
+            Direct::Kept => layers_log_prob(q, z),
             // Also what the samples below contribute through the laws above: at hard samples its
             // expected gradient is zero as well, for rules that are linear in it.
             Direct::Dropped => {
                 let q: Vec<Law> = q.iter().map(Law::constant).collect();
-                chain_log_prob(&q, z)
+                layers_log_prob(&q, z)
             }
         };
         let log_prior = model.log_prior(z).expect("laws of the model's own shape");
@@ -84,9 +84,9 @@ impl<'a> Elbo<'a> {
     }
 }
 
-// A frozen cost is asked for on the side, by control variates that need the true gradient with respect to
-// the samples, also between the hard ones. So nothing is dropped there: what is to be constant is passed as
-// a constant.
+// A frozen cost is asked for on the side, by control variates that need the true gradient with
+// respect to the samples, also between the hard ones. So nothing is dropped there: what is to be
+// constant is passed as a constant.
 impl Objective<Law> for Elbo<'_> {
     fn layers(&self) -> usize {
         self.model.layers()

@@ -1,5 +1,5 @@
-//! The direct dependence of the cost on the encoder, on models that can be enumerated: at hard samples
-//! it may be dropped, for relaxations and bounds it must not be.
+//! The direct dependence of the cost on the encoder, on models that can be enumerated: at hard
+//! samples it may be dropped, for relaxations and bounds it must not be.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor};
@@ -243,8 +243,8 @@ fn a_bound_needs_the_direct_term() {
     assert!(dropped > 0.01, "dropped, and nobody noticed: {dropped}");
 }
 
-/// Control variates need the true gradient by the samples, also where the direct term is dropped: the
-/// lower samples move the law of the upper ones, and with it `log q`.
+/// Control variates need the true gradient with respect to the samples, also where the direct term
+/// is dropped: the lower samples move the law of the upper ones, and with it `log q`.
 #[test]
 fn the_frozen_cost_has_the_gradient_by_relaxed_samples_of_both_layers() {
     let case = Case::new(Architecture::TwoLayer);

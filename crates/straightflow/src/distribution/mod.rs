@@ -169,8 +169,8 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     }
 }
 
-/// The canonical form is a distribution itself, for code that serves every family, and for chains
-/// whose layers are of different families.
+/// The canonical form is a distribution itself, for code that serves every family, and for
+/// objectives whose layers are of different families.
 impl Distribution for Law {
     type Parameters = Tensor<3>;
     type Samples = Tensor<4>;

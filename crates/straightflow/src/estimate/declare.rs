@@ -132,7 +132,7 @@ macro_rules! method {
                 )?
                 let method = $method { config: self, $($field: Default::default()),* };
                 let least = $crate::estimator::Estimator::least_samples(&method);
-                ENTRY.need_samples($crate::estimator::Described::samples(&method), least)?;
+                ENTRY.need_samples($crate::estimator::Described::draws(&method), least)?;
                 Ok(method)
             }
         }
@@ -169,7 +169,7 @@ macro_rules! method {
                 ENTRY.record(&self.config)
             }
 
-            fn samples(&self) -> usize {
+            fn draws(&self) -> usize {
                 $crate::method!(@or $([$draws])? [self.config.samples])
             }
 
@@ -226,7 +226,7 @@ macro_rules! method {
             state: &$crate::estimator::State,
             input: Option<burn::tensor::Tensor<2>>,
         ) -> $crate::Result<Box<dyn $crate::estimator::Estimator>> {
-            Ok(Box::new(self.bound(state, input)?))
+            Ok(Box::new(self.with_state(state, input)?))
         }
     };
     (@range) => { None };

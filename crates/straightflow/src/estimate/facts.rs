@@ -27,7 +27,7 @@ pub trait Described: fmt::Debug + Send + Sync {
     fn config(&self) -> Value;
 
     /// The number of draws of one estimate, or of the antithetic pairs if it takes those.
-    fn samples(&self) -> usize;
+    fn draws(&self) -> usize;
 
     /// How the estimator treats the layers of an objective that has several.
     fn stacking(&self) -> Stacking<'_>;

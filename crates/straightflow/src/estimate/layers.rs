@@ -22,14 +22,14 @@ use crate::estimate::objective::CountedObjective;
 /// # Panics
 ///
 /// If the shapes do not fit.
-pub fn chain_log_prob<D: Distribution>(q: &[D], z: &[D::Samples]) -> Tensor<2> {
+pub fn layers_log_prob<D: Distribution>(q: &[D], z: &[D::Samples]) -> Tensor<2> {
     let each = q.iter().zip(z).map(|(q, z)| {
         let z = z.clone().into_canonical();
         let [n, batch, ..] = z.dims();
         layer_log_prob(q.law(), z).reshape([n, batch])
     });
     each.reduce(|sum, term| sum + term)
-        .expect("a chain has at least one layer")
+        .expect("an objective has at least one layer")
 }
 
 /// `log q(z)` of one layer for samples `[n, batch, d, k]`, in the shape of its law's rows.

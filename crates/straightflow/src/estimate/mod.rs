@@ -19,7 +19,7 @@ pub use facts::{
     About, Bias, Described, Entry, EstimatorConfig, Layers, Need, OptionFacts, OptionValue, Preset,
     Price, PriceRule, describe_range, display_option,
 };
-pub use layers::{Pass, Stacked, Stacking, chain_log_prob};
+pub use layers::{Pass, Stacked, Stacking, layers_log_prob};
 pub use network::{ControlNetwork, Network};
 pub use noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
 pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};

@@ -77,8 +77,8 @@ impl Network {
 /// A control variate `c(z) = v . tanh(W [x, y, z] + b) + a` of relaxed samples `z`, the
 /// conditioning input `x` and the samples `y` of the layers below.
 ///
-/// Its gradient by `z` is a forward expression on the tape of the weights, because burn has no
-/// second derivatives.
+/// Its gradient with respect to `z` is a forward expression on the tape of the weights, because
+/// burn has no second derivatives.
 #[derive(Module, Debug)]
 pub struct ControlNetwork {
     hidden: Linear,

@@ -190,7 +190,7 @@ impl NoiseSource {
             }
             Source::Children { .. } | Source::Whole(_) => None,
         };
-        given.unwrap_or_else(|| estimator.samples())
+        given.unwrap_or_else(|| estimator.draws())
     }
 
     /// The next piece: noise of a law by its declaration.

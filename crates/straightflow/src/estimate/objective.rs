@@ -110,7 +110,7 @@ pub trait Objective<D: Distribution> {
 
     /// The cost `[n, batch]` of samples of all layers, each `[n, batch, d]` (categorical:
     /// `[n, batch, d, k]`), with the distributions that they were drawn from.
-    /// [`chain_log_prob`](crate::estimator::chain_log_prob) is $\log q(z)$.
+    /// [`layers_log_prob`](crate::estimator::layers_log_prob) is $\log q(z)$.
     ///
     /// The number of draws is not always the one that was asked for: an estimator may evaluate
     /// several points in one call. The cost of one draw must not depend on another.

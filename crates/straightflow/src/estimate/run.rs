@@ -258,7 +258,7 @@ pub trait EstimatorExt: Estimator {
     ///
     /// # Errors
     ///
-    /// As [`estimate`](Self::estimate), and [`UnsupportedChain`](Error::UnsupportedChain) if the
+    /// As [`estimate`](Self::estimate), and [`UnsupportedLayers`](Error::UnsupportedLayers) if the
     /// estimator has no rule for several layers.
     fn estimate_objective<D: Distribution>(
         &self,
@@ -336,7 +336,7 @@ fn run<E: Estimator + ?Sized>(
         _ if objective.layers() == 1 => single(estimator, noise, objective),
         Stacking::Tape(pathwise) => on_tape(pathwise, noise, objective),
         Stacking::Layerwise => layerwise(estimator, noise, objective),
-        Stacking::Unsupported => Err(Error::UnsupportedChain {
+        Stacking::Unsupported => Err(Error::UnsupportedLayers {
             estimator: entry.id,
             because: "",
         }),

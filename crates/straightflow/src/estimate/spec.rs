@@ -15,7 +15,7 @@ use crate::error::{Error, Near, Result};
 /// # fn main() -> Result<(), straightflow::Error> {
 /// let spec: Spec = "straight-through:samples=4".parse()?;
 /// let estimator = spec.build()?;
-/// assert_eq!(estimator.samples(), 4);
+/// assert_eq!(estimator.draws(), 4);
 /// assert_eq!(estimator.spec(), spec);
 /// # Ok(())
 /// # }

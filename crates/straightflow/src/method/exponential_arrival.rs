@@ -32,7 +32,7 @@ impl ArrivalRelaxation {
         }
     }
 
-    /// The softened indicator at a time, and its derivative by the *negative* time.
+    /// The softened indicator at a time, and its derivative with respect to the *negative* time.
     fn at(self, time: f64, temperature: f64) -> (f64, f64) {
         let x = (1.0 - time) / temperature;
         match self {

@@ -13,10 +13,10 @@ use crate::ops::{Rule, custom_grad};
 method! {
     /// Straight-through with weights by which `f'` at the samples integrates to finite differences.
     ///
-    /// The derivative by the log-rate of a Poisson variable is $\lambda\,\mathrm E [f(z+1) -
-    /// f(z)]$. An implicit multistep formula writes the difference by slopes at $z + 1, z, z - 1,
-    /// ..$, and the identity $\lambda\,\mathrm E\,g(z+1) = \mathrm E\,z g(z)$ brings all slopes to
-    /// $z$.
+    /// The derivative with respect to the log-rate of a Poisson variable is $\lambda\,\mathrm E
+    /// [f(z+1) - f(z)]$. An implicit multistep formula writes the difference by slopes at $z + 1,
+    /// z, z - 1, ..$, and the identity $\lambda\,\mathrm E\,g(z+1) = \mathrm E\,z g(z)$ brings all
+    /// slopes to $z$.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
     /// * **With** $\frac1n \sum_i w(z_i) f'(z_i)$; for a Poisson variable, with falling factorials

@@ -33,10 +33,10 @@ method! {
     /// * **Estimates** `d/d natural E f(z)`.
     /// * **With** $\frac1n \sum_i (f(z_i) - \eta_0 f(m) - \eta_1 \nabla f(m) \cdot (z_i - m) -
     ///   \beta) \nabla \log q(z_i) + \eta_1 (\partial m / \partial \varphi)^\top \nabla f(m)$,
-    ///   where $m$ is the mean and $\beta$ the baseline. In a chain $m$ comes from a mean-field
-    ///   pass: each layer's mean given the means below, and $\nabla f(m)$ is the total derivative
-    ///   through the layers above; $\partial m / \partial \varphi$ is that of the layer's law given
-    ///   the samples below.
+    ///   where $m$ is the mean and $\beta$ the baseline. With several layers $m$ comes from a
+    ///   mean-field pass: each layer's mean given the means below, and $\nabla f(m)$ is the total
+    ///   derivative through the layers above; $\partial m / \partial \varphi$ is that of the
+    ///   layer's law given the samples below.
     /// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned`
     ///   and `baseline=learned` have [`State`](crate::estimator::State): make it with
     ///   [`init_state`](Estimator::init_state), attach it with
@@ -208,7 +208,7 @@ fn mean_field(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion
             _ => objective.layer(&means)?,
         };
         let mean = law.mean().unsqueeze::<4>();
-        // A leaf at zero, added to the mean, has the derivative by the mean.
+        // A leaf at zero, added to the mean, has the derivative with respect to the mean.
         let shift = leaf_like(mean.clone().inner().zeros_like(), &first.natural());
         means.push(mean + shift.clone());
         shifts.push(shift);

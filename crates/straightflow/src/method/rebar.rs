@@ -48,8 +48,8 @@ method! {
     ///   evaluates the cost up to 0.01 outside of the cube; `every` makes it rarer, by the step of
     ///   [`at_step`](crate::estimator::Described::at_step).
     /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
-    ///   and in a chain the parameters of each layer too. A cost with jumps there (a step, a
-    ///   rounding) has no gradient that would correct its own score.
+    ///   and with several layers the parameters of each layer too. A cost with jumps there (a step,
+    ///   a rounding) has no gradient that would correct its own score.
     /// * **Price**: two evaluations and one backward pass for each draw, and two of both more where
     ///   the temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it,
     ///   the estimate takes three and two.)

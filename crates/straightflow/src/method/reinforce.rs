@@ -70,7 +70,7 @@ method! {
     /// # Ok(())
     /// # }
     /// ```
-    pub struct Reinforce { bound: Option<Bound> }
+    pub struct Reinforce { attached: Option<Attachment> }
 
     options ReinforceConfig {
         /// What is subtracted from the cost: `none`, `moving-average` (of earlier estimates), `loo`
@@ -100,13 +100,13 @@ method! {
 
 /// The part of a state that one estimate uses, with its conditioning input.
 #[derive(Clone, Debug)]
-enum Bound {
+enum Attachment {
     Average(MovingAverage),
     Learned(Box<Network>, Option<Tensor<2>>),
 }
 
 impl Reinforce {
-    fn bound(&self, state: &State, input: Option<Tensor<2>>) -> Result<Self> {
+    fn with_state(&self, state: &State, input: Option<Tensor<2>>) -> Result<Self> {
         let estimator = ENTRY.id;
         let part = self.part().ok_or(Error::NoState { estimator })?;
         // The cost is one number for all layers, so one prediction is enough.
@@ -114,13 +114,13 @@ impl Reinforce {
         let bound = match self.config.baseline {
             ReinforceBaseline::Learned => {
                 let network = state.and_then(|state| state.baseline.clone());
-                network.map(|network| Bound::Learned(Box::new(network), input))
+                network.map(|network| Attachment::Learned(Box::new(network), input))
             }
-            _ => state.and_then(|state| state.average.clone().map(Bound::Average)),
+            _ => state.and_then(|state| state.average.clone().map(Attachment::Average)),
         };
         Ok(Self {
             config: self.config.clone(),
-            bound: Some(bound.ok_or(Error::ForeignState { estimator, part })?),
+            attached: Some(bound.ok_or(Error::ForeignState { estimator, part })?),
         })
     }
 
@@ -137,9 +137,11 @@ impl Reinforce {
 impl Reinforce {
     /// The baseline `[batch]` or `[1]`, if it comes from a state, on the network's tape.
     fn predicted(&self, law: &Law) -> Result<Option<Tensor<1>>> {
-        match &self.bound {
-            Some(Bound::Average(average)) => average.predict(law).map(Some),
-            Some(Bound::Learned(network, input)) => network.forward(input.as_ref(), law).map(Some),
+        match &self.attached {
+            Some(Attachment::Average(average)) => average.predict(law).map(Some),
+            Some(Attachment::Learned(network, input)) => {
+                network.forward(input.as_ref(), law).map(Some)
+            }
             None if self.part().is_some() => Err(Error::MissingState {
                 estimator: ENTRY.id,
             }),

@@ -23,7 +23,7 @@ pub enum SecondOrderBaseline {
 method! {
     /// Straight-through with a weight for each draw, by which it becomes a trapezoid rule.
     ///
-    /// The derivative by the mean is $\sum_x w(x) [f(x+1) - f(x)]$ with the law $w$ of
+    /// The derivative with respect to the mean is $\sum_x w(x) [f(x+1) - f(x)]$ with the law $w$ of
     /// [`Law::weight`]. The trapezoid rule $f(x+1) - f(x) \approx \frac12 (f'(x) + f'(x+1))$,
     /// summed with the probabilities of the samples instead of $w$, gives each draw a weight. It is
     /// also the limit of the gradient of the exact Wasserstein projection for small steps and many
@@ -131,7 +131,7 @@ impl Rule for SecondOrderRule {
     }
 }
 
-/// The weight of each draw times a gradient by the sample, both `[n, batch, d, k]`.
+/// The weight of each draw times a gradient with respect to the sample, both `[n, batch, d, k]`.
 pub(super) fn weighted(law: &Law, z: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
     if law.family().is_one_hot() {
         let p = softmax(law.natural().unsqueeze::<4>(), 3);

@@ -149,7 +149,7 @@ struct SoftCount {
     mean: f64,
     /// The value of the largest weight.
     chosen: f64,
-    /// The derivative of the mean by the natural parameter.
+    /// The derivative of the mean with respect to the natural parameter.
     weight: f64,
 }
 

@@ -103,7 +103,7 @@ impl Measure {
         Ok(values.sum_dim(1).reshape([batch]))
     }
 
-    /// The value and the gradient by the natural parameters of one variable.
+    /// The value and the gradient with respect to the natural parameters of one variable.
     fn variable(
         &self,
         family: Family,

@@ -1,9 +1,9 @@
 //! Discrepancies of categorical laws: one-hot vectors, single coordinates and ordered atoms.
 //!
-//! All gradients are by the logits, through `p = softmax(logits)`. The one-hot form treats a draw
-//! as a vector; the theorem that makes the squared Wasserstein distance of factorised laws a sum
-//! over coordinates does not apply to it, because the coordinates of a one-hot vector are
-//! dependent.
+//! All gradients are with respect to the logits, through `p = softmax(logits)`. The one-hot form
+//! treats a draw as a vector; the theorem that makes the squared Wasserstein distance of factorised
+//! laws a sum over coordinates does not apply to it, because the coordinates of a one-hot vector
+//! are dependent.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ pub fn softmax(logits: &[f64]) -> Result<Vec<f64>, ProjectionError> {
     Ok(p)
 }
 
-/// `J g = p_i (g_i - sum_j p_j g_j)`, the gradient by the logits from the one by the probabilities.
+/// `J g = p_i (g_i - sum_j p_j g_j)`, the gradient with respect to the logits from the one with
+/// respect to the probabilities.
 pub fn through_softmax(p: &[f64], gradient: &[f64]) -> Vec<f64> {
     let mean: f64 = p.iter().zip(gradient).map(|(p, g)| p * g).sum();
     p.iter()
@@ -90,7 +91,7 @@ impl OneHotMmd {
         Ok(own - 2.0 * cross + pairs / (count * count))
     }
 
-    /// The gradient by the logits: `2 p_i (u_i - sum_j p_j u_j)` with the witness
+    /// The gradient with respect to the logits: `2 p_i (u_i - sum_j p_j u_j)` with the witness
     /// `u_i = k + (1 - k) p_i - mean_n exp(-|e_i - y_n|^2 / (2 h^2))`.
     ///
     /// # Errors
@@ -220,9 +221,9 @@ pub fn per_coordinate_mmd(
     (0..p.len()).map(of_category).sum()
 }
 
-/// The gradient by the logits of the sum over coordinates of the squared discrepancies between
-/// `Bernoulli(p_i)` and the `i`-th entries of the vectors:
-/// `2 [(2 p_i - 1) (1 - K(1)) - mean_n (K(1 - y_i) - K(y_i))]` per coordinate, then the softmax.
+/// The gradient with respect to the logits of the sum over coordinates of the squared discrepancies
+/// between `Bernoulli(p_i)` and the `i`-th entries of the vectors: `2 [(2 p_i - 1) (1 - K(1)) -
+/// mean_n (K(1 - y_i) - K(y_i))]` per coordinate, then the softmax.
 ///
 /// # Errors
 ///
@@ -261,9 +262,9 @@ pub fn ordered_wasserstein(
     Ok(pairs.map(|(&point, &p)| walk.cost(point, p)).sum())
 }
 
-/// The gradient of [`ordered_wasserstein`] by the logits. By the level `F_x` it is
-/// `(a_x - q)^2 - (a_{x+1} - q)^2` with the quantile `q = Q(F_x)` of the atoms, by `p_i` the sum of
-/// these over `x >= i`; at kinks the mean of the two one-sided slopes.
+/// The gradient of [`ordered_wasserstein`] with respect to the logits. With respect to the level
+/// `F_x` it is `(a_x - q)^2 - (a_{x+1} - q)^2` with the quantile `q = Q(F_x)` of the atoms, by
+/// `p_i` the sum of these over `x >= i`; at kinks the mean of the two one-sided slopes.
 ///
 /// # Errors
 ///

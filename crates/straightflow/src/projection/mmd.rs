@@ -19,9 +19,9 @@ pub use gain::{GainTable, Gains};
 /// `D = E K(Z - Z') - 2 mean_n E K(Z - y_n) + mean_{n,n'} K(y_n - y_n')`, the squared maximum mean
 /// discrepancy, all pairs of samples included.
 ///
-/// Its gradient by the mean is `d/dm E K(Z - Z') - 2 mean_n r(y_n)` with the response `r` of
-/// [`MmdLaw`]; with the control variate the first term cancels and
-/// `G = 2 mean_n [r(z_n) - r(y_n)]` remains.
+/// Its gradient with respect to the mean is `d/dm E K(Z - Z') - 2 mean_n r(y_n)` with the response
+/// `r` of [`MmdLaw`]; with the control variate the first term cancels and `G = 2 mean_n [r(z_n) -
+/// r(y_n)]` remains.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Mmd {
         Ok(own - 2.0 * atoms.average(cross))
     }
 
-    /// The gradient by the mean and half of the curvature, `M`, at a law.
+    /// The gradient with respect to the mean and half of the curvature, `M`, at a law.
     pub(super) fn slope_and_curvature(
         &self,
         law: &CountLaw,

@@ -103,7 +103,7 @@ pub trait Discrepancy: Debug + Send + Sync {
     /// [`ProjectionError::Law`] for an unusable law.
     fn value_to(&self, law: &CountLaw, atoms: &Atoms) -> Result<f64, ProjectionError>;
 
-    /// `dD / dm`, the gradient by the mean of the law.
+    /// `dD / dm`, the gradient with respect to the mean of the law.
     ///
     /// # Errors
     ///

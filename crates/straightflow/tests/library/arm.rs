@@ -162,9 +162,9 @@ fn the_integral_over_two_coordinates_is_the_exact_gradient() {
 }
 
 /// DisARM is ARM given the pair, so it cannot vary more; four dependent draws vary less than two
-/// independent pairs. The variances are those of 40,000 numbers, and neighbours differ by more than a
-/// tenth: that is more than five standard errors of a ratio of variances (2e-2 at a kurtosis of 9), so
-/// a false alarm has probability below 1e-6.
+/// independent pairs. The variances are those of 40,000 numbers, and neighbours differ by more than
+/// a tenth: that is more than five standard errors of a ratio of variances (2e-2 at a kurtosis of
+/// 9), so a false alarm has probability below 1e-6.
 #[test]
 fn variances_are_in_order() {
     const REPEATS: usize = 20_000;
@@ -208,7 +208,7 @@ fn the_surrogate_and_its_price() {
             .estimate(Key::new(2), &q, typed_cost)
             .expect("valid");
         let grads = plain.surrogate.backward();
-        let price = estimator.price(q.law(), estimator.samples());
+        let price = estimator.price(q.law(), estimator.draws());
         assert_eq!(price.evaluations, evaluations, "{spec}");
         assert_eq!(plain.counts.evaluations(), evaluations, "{spec}");
         assert_eq!(plain.counts.gradients(), price.gradients, "{spec}");

@@ -110,7 +110,8 @@ fn log_probabilities_of_large_rates_keep_their_digits_in_f32() {
     assert_close("poisson, rate 1e6", &got, &want, 1e-6);
 }
 
-/// The derivatives of log q by the parameters and by relaxed samples, against differences.
+/// The derivatives of log q with respect to the parameters and relaxed samples, against
+/// differences.
 #[test]
 fn log_probabilities_have_the_right_derivatives() {
     for law in laws(DType::F64) {
@@ -231,7 +232,7 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
     logits.iter().map(|x| x.exp() / total).collect()
 }
 
-/// The derivatives of a divergence by both arguments, against differences.
+/// The derivatives of a divergence with respect to both arguments, against differences.
 #[test]
 fn divergences_have_the_right_derivatives() {
     for law in laws(DType::F64) {

@@ -40,7 +40,7 @@ fn law(family: Family) -> Law {
 
 /// The noise that an estimator declares for a law, from a key.
 fn noise(estimator: &dyn Estimator, law: &Law, seed: u64) -> Vec<Tensor<4>> {
-    let specs = estimator.noise(law, estimator.samples());
+    let specs = estimator.noise(law, estimator.draws());
     let noise = straightflow::estimator::Noise::draw(Key::new(seed), law, &specs);
     (0..specs.len()).map(|i| noise.get(i)).collect()
 }
@@ -157,8 +157,8 @@ fn what_is_learned_is_the_mean_square_of_the_gradient() {
     }
 }
 
-/// A relaxed sample of one batch element, and the variable with its law given the hard sample, which
-/// the parameters move while its own noise stays.
+/// A relaxed sample of one batch element, and the variable with its law given the hard sample,
+/// which the parameters move while its own noise stays.
 struct Draw {
     family: Family,
     natural: Vec<f64>,
@@ -192,7 +192,8 @@ impl Draw {
         (0..z.len()).map(|i| f64::from(u8::from(one(i)))).collect()
     }
 
-    /// The conditional variable at other parameters, drawn with the noise that gives `z` at our own.
+    /// The conditional variable at other parameters, drawn with the noise that gives `z` at our
+    /// own.
     fn conditional(&self, natural: &[f64]) -> Vec<f64> {
         let (z, hard) = (self.z(&self.natural), self.hard());
         if self.family != Family::Categorical {
@@ -328,8 +329,8 @@ impl ModuleVisitor for Numbers {
     }
 }
 
-/// The gradient of the model is the formula with the network as a constant; the input of the network
-/// is a constant, and so is the cost: its own parameter has the gradient of the mean cost.
+/// The gradient of the model is the formula with the network as a constant; the input of the
+/// network is a constant, and so is the cost: its own parameter has the gradient of the mean cost.
 #[test]
 fn relax_is_its_formula_and_nothing_leaks() {
     const HIDDEN: usize = 3;
@@ -377,8 +378,8 @@ fn relax_is_its_formula_and_nothing_leaks() {
     }
 }
 
-/// The state's variance does not change the model's gradient: tuned or not, it is the same at the same
-/// numbers.
+/// The state's variance does not change the model's gradient: tuned or not, it is the same at the
+/// same numbers.
 #[test]
 fn tuning_does_not_touch_the_model() {
     let law = law(Family::Bernoulli);

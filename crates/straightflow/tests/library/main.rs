@@ -3,8 +3,6 @@
 mod arm;
 mod arms;
 mod baselines;
-mod chain_rules;
-mod chains;
 mod custom_op;
 mod debiased_scalar;
 mod debiased_st;
@@ -22,6 +20,8 @@ mod gapped_straight_through;
 mod gumbel_rao;
 mod gumbel_softmax;
 mod hybrids;
+mod layer_rules;
+mod layers;
 mod network;
 mod oracle;
 mod pwgf;

@@ -14,7 +14,7 @@ fn layer(config: LearnedStepConfig, dtype: DType) -> LearnedStep {
     config.init((&device, dtype)).expect("valid")
 }
 
-/// Output, derivative by the input and by the step, for one number.
+/// Output, derivative with respect to the input and the step, for one number.
 fn scalar(v: f64, s: f64, below: f64, above: f64) -> [f64; 3] {
     let scaled = v / s;
     if scaled <= -below {

@@ -34,7 +34,7 @@ pub fn leaf<const D: usize>(values: &[f64], shape: [usize; D], dtype: DType) -> 
     Tensor::from_data(TensorData::new(values.to_vec(), shape), (&device, dtype)).require_grad()
 }
 
-/// The gradient of `sum(output * weights)` by `input`.
+/// The gradient of `sum(output * weights)` with respect to `input`.
 pub fn pull_back<const D: usize, const E: usize>(
     input: &Tensor<D>,
     output: Tensor<E>,

@@ -74,7 +74,7 @@ impl Pass {
 
     /// `log q(z)` of all layers together, `[n, batch]`.
     pub fn log_prob(&self) -> Tensor<2> {
-        super::chain_log_prob(&self.laws, &self.z)
+        super::layers_log_prob(&self.laws, &self.z)
     }
 
     /// The outcome of costs `[n, batch]` on their tapes, and of a scalar whose gradient is added to

@@ -33,7 +33,7 @@ pub(crate) fn on_tape(
 ) -> Result<Outcome> {
     if estimator.least_samples() > 1 {
         // Every draw has laws of its own above the lowest layer.
-        return Err(Error::UnsupportedChain {
+        return Err(Error::UnsupportedLayers {
             estimator: estimator.entry().id,
             because: ", because it needs several draws of one law",
         });

@@ -5,8 +5,8 @@
 //!
 //! For one coordinate, let `S = sum_i [r(z_i) - r(z_i - shift_i)]`, so that the gradient of the
 //! discrepancy is `G = 2 S / n`. The incoming gradients `dz_i = factor * f'(z_i)` carry the loss's
-//! factor, and the loss's gradient by the mean is `n * factor` times that of `E f`. Hence
-//! `G / (2 eps E c)` becomes `S / (E c * eps / factor)`, and raw `G` becomes `2 factor S`.
+//! factor, and the loss's gradient with respect to the mean is `n * factor` times that of `E f`.
+//! Hence `G / (2 eps E c)` becomes `S / (E c * eps / factor)`, and raw `G` becomes `2 factor S`.
 
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ struct Element<'a> {
 }
 
 impl Element<'_> {
-    /// The gradient by the means of one variable whose first coordinate is `start`.
+    /// The gradient with respect to the means of one variable whose first coordinate is `start`.
     fn variable(&self, start: usize, natural: &[f64], out: &mut [f64]) {
         let config = &self.rule.config;
         // Without a gradient a relative step has no size, and with the control variate nothing is
@@ -176,7 +176,7 @@ impl Element<'_> {
         }
     }
 
-    /// From `S` to the gradient of the loss by the mean.
+    /// From `S` to the gradient of the loss with respect to the mean.
     fn normalise(&self, sum: f64, stride: Option<f64>, gains: impl FnOnce() -> Gains) -> f64 {
         let divisor = match self.rule.config.gain {
             PwgfGain::Raw => return 2.0 * self.rule.factor * sum,

@@ -83,7 +83,7 @@ impl<'k> MmdLaw<'k> {
         &self.law
     }
 
-    /// `r(y)`, the derivative of `E K(Z - y)` by the mean.
+    /// `r(y)`, the derivative of `E K(Z - y)` with respect to the mean.
     pub fn r(&self, y: f64) -> f64 {
         match &self.sums {
             Sums::Gaussians(parts) => parts.iter().map(|(share, part)| share * part.r(y)).sum(),

@@ -1,5 +1,5 @@
-//! The rules for chains by hand, for fixed noise; one layer as a chain; what the layers learn; what is
-//! refused.
+//! The rules for several layers by hand, for fixed noise; one layer among several; what the layers
+//! learn; what is refused.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -10,7 +10,7 @@ use straightflow::estimator::{Noise, REGISTRY, Stacking};
 use straightflow::objective::ObjectiveKind;
 use straightflow::prelude::*;
 
-use crate::chains::{FIRST, Stack, cost_at, direction, natural_above, slope_at, weight};
+use crate::layers::{FIRST, Stack, cost_at, direction, natural_above, slope_at, weight};
 use crate::scalar::{build, sigmoid};
 use crate::support::{assert_close, leaf, tensor, values};
 
@@ -82,8 +82,8 @@ fn pair(natural: &[f64], u: &[f64]) -> [Vec<f64>; 2] {
     ]
 }
 
-/// The lower layer: a pair, with an independent draw above each. The upper layer: a draw below, and a
-/// pair on top of it. The noise comes in this order.
+/// The lower layer: a pair, with an independent draw above each. The upper layer: a draw below, and
+/// a pair on top of it. The noise comes in this order.
 #[test]
 fn arm_goes_layer_by_layer() {
     let stack = Stack::new(Family::Bernoulli, BATCH);
@@ -176,8 +176,8 @@ fn muprop_expands_about_a_mean_field_pass() {
     );
 }
 
-/// `(f(b) - c) score + d/dx c(z) - d/dx c(z~)` of one layer of bits, with `c` a function of relaxed bits
-/// at a temperature; the derivatives by differences.
+/// `(f(b) - c) score + d/dx c(z) - d/dx c(z~)` of one layer of bits, with `c` a function of relaxed
+/// bits at a temperature; the derivatives by differences.
 fn rebar(
     natural: &[f64],
     u: &[f64],
@@ -295,8 +295,8 @@ fn toy(z: Tensor<4>, q: &Law) -> Tensor<2> {
     crate::scalar::cost(z.clone()) + q.log_prob(z) * 0.1
 }
 
-/// An objective of one layer and a closure are the same to the bit, with a key and with the noise that
-/// comes from it, for every estimator in every family that it takes.
+/// An objective of one layer and a closure are the same to the bit, with a key and with the noise
+/// that comes from it, for every estimator in every family that it takes.
 #[test]
 fn one_layer_is_the_estimate_itself() {
     let mut compared = 0;
@@ -318,7 +318,7 @@ fn one_layer_is_the_estimate_itself() {
                 Some(state) => estimator.bind(&state, None).expect("its own"),
                 None => estimator,
             };
-            let specs = estimator.noise(&law, estimator.samples());
+            let specs = estimator.noise(&law, estimator.draws());
             let noise = Noise::draw(Key::new(2), &law, &specs);
             let noise: Vec<Tensor<4>> = (0..specs.len()).map(|i| noise.get(i)).collect();
             let leaf = law.leaf();
@@ -504,7 +504,7 @@ fn what_has_no_rule_is_refused() {
         estimate.map(|_| ()).expect_err("refused")
     };
     let error = refused("second-order-st:baseline=loo,samples=2", &stack);
-    assert!(matches!(error, Error::UnsupportedChain { .. }), "{error}");
+    assert!(matches!(error, Error::UnsupportedLayers { .. }), "{error}");
     let empty = Stack {
         layers: 0,
         ..stack.clone()

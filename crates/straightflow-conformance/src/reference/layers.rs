@@ -1,6 +1,7 @@
-//! The expectation of a pathwise estimator's gradient for a chain, by a scalar Monte Carlo: each
-//! variable has a sample and a rule from the cost's slope to the gradient of its natural parameters, and
-//! the slope of the lower layer includes what comes back through the parameters of the upper one.
+//! The expectation of a pathwise estimator's gradient for stacked layers, by a scalar Monte Carlo:
+//! each variable has a sample and a rule from the cost's slope to the gradient of its natural
+//! parameters, and the slope of the lower layer includes what comes back through the parameters of
+//! the upper one.
 
 use serde_json::Value;
 use straightflow::Key;
@@ -10,12 +11,12 @@ use super::{Expected, pwgf};
 use crate::problem::{OBJECTIVES, Problem, softmax};
 use crate::stack::{FAMILIES, Scalar};
 
-/// Draws of the chain.
+/// Draws of the stack.
 const DRAWS: usize = 300_000;
 
-/// The expectation and its standard error for a recorded configuration; `None` if there is no reference
-/// for the id.
-pub fn expected_chain(id: &str, config: &Value, stack: Scalar) -> Option<Expected> {
+/// The expectation and its standard error for a recorded configuration; `None` if there is no
+/// reference for the id.
+pub fn expected_layers(id: &str, config: &Value, stack: Scalar) -> Option<Expected> {
     let width = 2 * stack.k;
     let (mut sum, mut square) = (vec![0.0; 2 * width], vec![0.0; 2 * width]);
     // A variable takes at most one number for its sample and one for each category after it.

@@ -1,16 +1,16 @@
-//! Chains of variables: a small one in tensors and in scalar code, and the estimators whose expectation
-//! can be enumerated.
+//! Chains of variables: a small one in tensors and in scalar code, and the estimators whose
+//! expectation can be enumerated.
 
 use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Family, Law};
-use straightflow::estimator::chain_log_prob;
+use straightflow::estimator::layers_log_prob;
 use straightflow::prelude::*;
 
 use crate::scalar::{build, sigmoid};
 use crate::support::{assert_close, leaf, tensor, values};
 
-/// Two variables below, two above, whose natural parameters are `bias + z W`, and a cost of all four
-/// that is not a sum; with `direct`, plus `log q`.
+/// Two variables below, two above, whose natural parameters are `bias + z W`, and a cost of all
+/// four that is not a sum; with `direct`, plus `log q`.
 #[derive(Clone, Debug)]
 pub struct Stack {
     pub family: Family,
@@ -92,7 +92,7 @@ impl Objective<Law> for Stack {
         }
         let cost = (sum.clone() * 1.3 + 0.2).sin() + sum.square() * 0.5;
         match self.direct {
-            true => cost + chain_log_prob(q, z) * 0.3,
+            true => cost + layers_log_prob(q, z) * 0.3,
             false => cost,
         }
     }
@@ -182,7 +182,8 @@ fn score(family: Family, natural: &[f64], z: &[f64]) -> Vec<f64> {
     z.iter().zip(p).map(|(z, p)| z - p).collect()
 }
 
-/// The exact gradient by `first` and by `bias`; with `direct`, of the cost plus `0.3 log q`.
+/// The exact gradient with respect to `first` and `bias`; with `direct`, of the cost plus `0.3 log
+/// q`.
 fn exact(family: Family, direct: bool) -> Vec<f64> {
     let width = if family == Family::Categorical { 6 } else { 2 };
     let mut gradient = vec![0.0; 2 * width];

@@ -1,4 +1,4 @@
-//! REINFORCE for chains, without the score of the upper layer.
+//! REINFORCE for several layers, without the score of the upper layer.
 
 use serde::{Deserialize, Serialize};
 use straightflow::Result;
@@ -20,7 +20,7 @@ pub enum Mistake {
 
 mutant! {
     Score {}, samples = 1,
-    id: "mutant-chain",
+    id: "mutant-layers",
     families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
     bias: none,
     needs: [Value],
@@ -45,9 +45,9 @@ impl Stacked for Score {
 
 pub fn mutants() -> Vec<Mutant> {
     vec![Mutant {
-        name: "chain-lowest-score-only",
-        wrong: "the score of the lowest layer only, in a chain of two",
-        rejected_by: "chain",
+        name: "layers-lowest-score-only",
+        wrong: "the score of the lowest layer only, of two",
+        rejected_by: "layers",
         subject: subject(Mistake::LowestOnly),
         twin: subject(Mistake::None),
     }]

@@ -1,4 +1,4 @@
-//! The mean of many gradients of a chain of two layers against the exact one, or against a scalar
+//! The mean of many gradients of two layers against the exact one, or against a scalar
 //! reference for a biased estimator.
 
 use burn::tensor::{DType, Device};
@@ -8,7 +8,7 @@ use straightflow::objective::ObjectiveKind;
 use straightflow::{Error, Key, Result as Outcome};
 
 use super::statistical::{CRITICAL, ROUNDING, hash};
-use crate::reference::{Expected, bound_gradient, expected_chain};
+use crate::reference::{Expected, bound_gradient, expected_layers};
 use crate::stack::{FAMILIES, Scalar, Stack};
 use crate::subject::{Failure, Subject, Target};
 
@@ -22,15 +22,15 @@ const POWER: f64 = 10.0;
 ///
 /// # Errors
 ///
-/// The first coordinate whose mean is too far away, or a chain that is refused without a reason.
-pub fn chain(subject: &Subject) -> Result<(), Failure> {
+/// The first coordinate whose mean is too far away, or layers that are refused without a reason.
+pub fn layers(subject: &Subject) -> Result<(), Failure> {
     let estimator = subject.estimator();
     for (kind, family, k) in FAMILIES {
         if !subject.families()?.contains(&kind) {
             continue;
         }
         let problem = format!("chain of {kind} layers");
-        let fail = |found: String| subject.failure("chain", &problem, found);
+        let fail = |found: String| subject.failure("layers", &problem, found);
         let scalar = Scalar { k };
         let Some(want) = target(subject, scalar).map_err(fail)? else {
             continue;
@@ -41,8 +41,9 @@ pub fn chain(subject: &Subject) -> Result<(), Failure> {
         for call in 0..CALLS {
             let stack = Stack::new(family, k, kind, BATCH, DType::F32);
             let estimate = match estimate(subject.estimator().as_ref(), key.child(call), &stack) {
-                // Said with its own error; a test of the library knows that defaults are never refused.
-                Err(Error::UnsupportedChain { .. }) => return Ok(()),
+                // Said with its own error; a test of the library knows that defaults are never
+                // refused.
+                Err(Error::UnsupportedLayers { .. }) => return Ok(()),
                 other => other.map_err(|error| fail(error.to_string()))?,
             };
             stack
@@ -61,7 +62,7 @@ pub fn chain(subject: &Subject) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The estimate of a chain, with new states of its own if the estimator has any.
+/// The estimate of a stack, with new states of its own if the estimator has any.
 fn estimate(estimator: &dyn Estimator, key: Key, stack: &Stack) -> Outcome<Estimate<Law>> {
     let shapes = StateShape::stacked(&stack.laws(), 0);
     let device = Device::flex().autodiff();
@@ -74,16 +75,16 @@ fn estimate(estimator: &dyn Estimator, key: Key, stack: &Stack) -> Outcome<Estim
     }
 }
 
-/// `None` for a biased estimator of which the reference has no form for chains.
+/// `None` for a biased estimator of which the reference has no form for several layers.
 fn target(subject: &Subject, scalar: Scalar) -> Result<Option<Expected>, String> {
     let estimator = subject.estimator();
     match &subject.target {
         Target::Exact if estimator.entry().objective == ObjectiveKind::Bound => {
-            let gradient = bound_gradient(scalar.outcomes(), estimator.samples())?;
+            let gradient = bound_gradient(scalar.outcomes(), estimator.draws())?;
             Ok(Some(Expected::exact(gradient)))
         }
         Target::Exact => Ok(Some(Expected::exact(scalar.exact_gradient()))),
-        Target::Reference { id, config } => Ok(expected_chain(id, config, scalar)),
+        Target::Reference { id, config } => Ok(expected_layers(id, config, scalar)),
     }
 }
 
