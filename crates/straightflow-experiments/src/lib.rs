@@ -12,11 +12,13 @@ pub mod limits;
 pub mod poisson;
 pub mod runner;
 pub mod table2;
+mod tested;
 pub mod toy;
 pub mod vae;
 
 pub use entry::{Completed, Entry, Session};
 pub use experiment::{Ended, Experiment, File, Outcomes, Plan, Recalled};
+pub use tested::Tested;
 
 /// The entries of the experiments in these modules, each of which has a type `This`.
 macro_rules! experiments {

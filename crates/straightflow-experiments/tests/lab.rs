@@ -240,7 +240,7 @@ fn the_table_of_biases_and_deviations_is_reproduced() {
             let row = rows.iter().find(|row| {
                 row.problem == *problem
                     && row.objective == *objective
-                    && row.spec.to_string() == *spec
+                    && row.estimator.spec.to_string() == *spec
             });
             let row = row.unwrap_or_else(|| panic!("{spec} on {objective} of {problem}"));
             let single = row.single.as_ref().expect("a measurement");
@@ -291,7 +291,7 @@ fn failures_are_shown() {
     let failure = |objective: &str, spec: &str| {
         let row = rows
             .iter()
-            .find(|row| row.objective == objective && row.id == spec);
+            .find(|row| row.objective == objective && row.estimator.id == spec);
         row.expect("a row").failure.clone()
     };
     for spec in ["straight-through", "second-order-st"] {
@@ -337,7 +337,11 @@ fn recommendations_come_from_the_rows() {
         assert!(one.best.unbiased || !one.unbiased, "{spec}");
         let next = one.next.as_ref().expect("there are two");
         assert!(one.best.error <= next.error);
-        for row in summary.rows.iter().filter(|row| row.spec == one.best.spec) {
+        for row in summary
+            .rows
+            .iter()
+            .filter(|row| row.estimator.spec == one.best.spec)
+        {
             let at = &row.budgets[summary
                 .budgets
                 .iter()

@@ -27,7 +27,11 @@ fn all_end_right(specs: &[&str], seeds: usize) {
     for index in 0..specs.len() {
         let row = toy.row(index).expect("finite estimates");
         for runs in &row.runs {
-            assert_eq!(runs.right, seeds, "{} at p0 = {}", row.spec, runs.p0);
+            assert_eq!(
+                runs.right, seeds,
+                "{} at p0 = {}",
+                row.estimator.spec, runs.p0
+            );
         }
     }
 }
@@ -87,7 +91,7 @@ fn the_recorded_run_keeps_the_claims() {
     let recorded: Vec<String> = summary
         .rows
         .iter()
-        .map(|row| row.spec.to_string())
+        .map(|row| row.estimator.spec.to_string())
         .collect();
     let known: Vec<String> = subjects().iter().map(|one| one.spec.to_string()).collect();
     assert_eq!(
@@ -98,7 +102,7 @@ fn the_recorded_run_keeps_the_claims() {
         let row = summary
             .rows
             .iter()
-            .find(|row| row.spec.to_string() == *spec);
+            .find(|row| row.estimator.spec.to_string() == *spec);
         for runs in &row.expect("a row").runs {
             assert_eq!(runs.right, 20, "{spec} at p0 = {}", runs.p0);
         }
@@ -168,13 +172,21 @@ fn variances_are_those_of_the_formulas() {
         let row = toy.row(index).expect("finite estimates");
         let variance = &row.variance;
         let gap = (variance.mean - variance.exact).abs();
-        assert!(gap <= 4.0 * variance.standard_error + 1e-12, "{}", row.spec);
+        assert!(
+            gap <= 4.0 * variance.standard_error + 1e-12,
+            "{}",
+            row.estimator.spec
+        );
         match (variance.log_variance, want) {
             // The variance of bounded estimates is known to about a hundredth.
             (Some(got), Some(want)) => {
-                assert!((got - want.ln()).abs() < 0.03, "{} {got}", row.spec)
+                assert!(
+                    (got - want.ln()).abs() < 0.03,
+                    "{} {got}",
+                    row.estimator.spec
+                )
             }
-            (got, want) => assert_eq!((got, want), (None, None), "{}", row.spec),
+            (got, want) => assert_eq!((got, want), (None, None), "{}", row.estimator.spec),
         }
     }
 }

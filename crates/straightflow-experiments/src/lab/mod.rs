@@ -38,10 +38,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use straightflow::Key;
 use straightflow::distribution::FamilyKind;
-use straightflow::estimator::{Bias, Estimator, Spec};
+use straightflow::estimator::{Estimator, Spec};
 use straightflow::objective::ObjectiveKind;
 
 use crate::limits::{self, LimitError};
+use crate::tested::Tested;
 use measure::{Training, Truth, learns, measure, trained};
 use subjects::{affordable, smallest, takes};
 
@@ -146,15 +147,9 @@ pub enum Failure {
 /// One cell: an estimator on a cost of a variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The estimator's id.
-    pub id: String,
-    /// The estimator's name.
-    pub label: String,
-    /// The estimator, as it is configured.
-    pub spec: Spec,
-    /// Whether it says that its bias is none. On a cost that breaks its conditions it may still
-    /// fail.
-    pub unbiased: bool,
+    /// The estimator.
+    #[serde(flatten)]
+    pub estimator: Tested,
     /// Whether it has learned state, which was trained on the cell before; no budget counts that.
     pub trained: bool,
     /// The family of the variable.
@@ -321,7 +316,6 @@ impl Lab {
         key: Key,
     ) -> Row {
         let measured = self.measurements(estimator, problem, objective, truth, key);
-        let entry = estimator.entry();
         let (single, budgets, failure) = match measured {
             Ok((single, budgets)) => {
                 let failure = failure(&single, truth);
@@ -333,10 +327,7 @@ impl Lab {
             }
         };
         Row {
-            id: entry.id.to_owned(),
-            label: entry.name.to_owned(),
-            spec: estimator.spec(),
-            unbiased: entry.bias == Bias::Unbiased,
+            estimator: Tested::new(estimator),
             trained: learns(estimator, problem),
             family: problem.kind(),
             problem: problem.id.to_owned(),

@@ -62,13 +62,13 @@ pub fn standings<'a>(
 ) -> Vec<Standing> {
     let mut specs: Vec<&Spec> = Vec::new();
     for row in rows {
-        if !specs.contains(&&row.spec) {
-            specs.push(&row.spec);
+        if !specs.contains(&&row.estimator.spec) {
+            specs.push(&row.estimator.spec);
         }
     }
     let of_spec = |spec: &Spec| -> Vec<&'a Row> {
         let rows = rows.iter().copied();
-        rows.filter(|row| row.spec == *spec).collect()
+        rows.filter(|row| row.estimator.spec == *spec).collect()
     };
     let cells = specs.iter().map(|spec| of_spec(spec).len()).max();
     let all = specs.iter().map(|spec| of_spec(spec));
@@ -95,8 +95,8 @@ fn standing<'a>(
     let (worst, _, at) = *errors.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let logs: f64 = errors.iter().map(|(error, ..)| error.ln()).sum();
     Some(Standing {
-        spec: at.spec.clone(),
-        unbiased: at.unbiased,
+        spec: at.estimator.spec.clone(),
+        unbiased: at.estimator.unbiased,
         trained: at.trained,
         price: errors.iter().map(|(_, price, _)| *price).max()?,
         error: (logs / errors.len() as f64).exp(),

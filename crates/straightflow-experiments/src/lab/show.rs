@@ -17,7 +17,7 @@ pub(super) fn page(summary: &Summary) -> Page {
         &measured(summary),
         &summary.rows,
         |row| format!("{}, {}", row.problem, row.objective),
-        |row| Label::new(&row.label, row.spec.to_string()),
+        |row| Label::new(&row.estimator.label, row.estimator.spec.to_string()),
     );
     Page::new(
         "The laboratory",
@@ -53,14 +53,19 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     let first = rows.first()?;
     let mut specs: Vec<(String, String)> = Vec::new();
     for row in &rows {
-        let spec = row.spec.to_string();
+        let spec = row.estimator.spec.to_string();
         if specs.iter().all(|(known, _)| *known != spec) {
-            specs.push((spec, row.label.clone()));
+            specs.push((spec, row.estimator.label.clone()));
         }
     }
     let by_place: HashMap<(String, &str), &Row> = rows
         .iter()
-        .map(|row| ((row.spec.to_string(), row.objective.as_str()), *row))
+        .map(|row| {
+            (
+                (row.estimator.spec.to_string(), row.objective.as_str()),
+                *row,
+            )
+        })
         .collect();
     let costs: Vec<&str> = objectives(problem).iter().map(|one| one.id).collect();
     let exact = costs.iter().map(|cost| {

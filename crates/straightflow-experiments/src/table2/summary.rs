@@ -72,8 +72,8 @@ pub struct TableRow {
 }
 
 impl TableSummary {
-    /// The means of runs, each with its configuration, in the order of [`TableConfig::cells`]; a run that
-    /// came to no end has no summary.
+    /// The means of runs, each with its configuration, in the order of the table's
+    /// [cells](super::TableConfig::cells); a run that came to no end has no summary.
     pub fn new(runs: &[(Config, Option<Summary>)], failures: Vec<(String, String)>) -> Self {
         let same = |a: &(Config, Option<Summary>), b: &(Config, Option<Summary>)| {
             a.0.arch == b.0.arch && a.0.estimator == b.0.estimator

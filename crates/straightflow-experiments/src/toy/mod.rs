@@ -31,10 +31,11 @@ mod variance;
 
 use serde::{Deserialize, Serialize};
 use straightflow::distribution::{Bernoulli, Distribution, FamilyKind};
-use straightflow::estimator::{Bias, REGISTRY, Spec};
+use straightflow::estimator::{REGISTRY, Spec};
 use straightflow::objective::ObjectiveKind;
 
 use crate::limits::{self, LimitError};
+use crate::tested::Tested;
 
 pub use Toy as This;
 pub use training::Runs;
@@ -177,14 +178,9 @@ pub struct Toy {
 /// The results of one estimator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The estimator's id.
-    pub id: String,
-    /// The estimator's name.
-    pub label: String,
     /// The estimator.
-    pub spec: Spec,
-    /// Whether its bias is none.
-    pub unbiased: bool,
+    #[serde(flatten)]
+    pub estimator: Tested,
     /// The steps of each run.
     pub steps: usize,
     /// The runs, for each `p0`.
@@ -271,7 +267,6 @@ impl Toy {
     fn row_until(&self, index: usize, stop: &Stop) -> Result<Option<Row>, ToyError> {
         let subject = &self.config.estimators[index];
         let estimator = subject.spec.build()?;
-        let entry = estimator.entry();
         let Some(runs) = training::train(&self.config, estimator.as_ref(), subject.steps, stop)?
         else {
             return Ok(None);
@@ -280,10 +275,7 @@ impl Toy {
             return Ok(None);
         };
         Ok(Some(Row {
-            id: entry.id.to_owned(),
-            label: entry.name.to_owned(),
-            spec: estimator.spec(),
-            unbiased: entry.bias == Bias::Unbiased,
+            estimator: Tested::new(estimator.as_ref()),
             steps: subject.steps,
             runs,
             variance,

@@ -8,7 +8,7 @@ use crate::experiment::File;
 
 pub(super) fn page(summary: &Summary) -> Page {
     let table = Table::new(&columns(summary), &summary.rows, |row| {
-        Label::new(&row.label, row.spec.to_string())
+        Label::new(&row.estimator.label, row.estimator.spec.to_string())
     });
     Page::new(
         "The one-bit toy",
@@ -97,7 +97,7 @@ pub(super) fn plots(summary: &Summary) -> Vec<File> {
             let every = row.steps as f64 / (curve.len() - 1) as f64;
             let points = curve.iter().enumerate();
             Line {
-                label: row.spec.to_string(),
+                label: row.estimator.spec.to_string(),
                 points: points
                     .map(|(point, p)| (point as f64 * every, *p))
                     .collect(),
