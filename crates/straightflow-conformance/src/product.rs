@@ -188,7 +188,7 @@ mod tests {
         for kind in FamilyKind::ALL {
             let product = Product::of(*kind);
             let q = product.law(1, DType::F64);
-            let exact = Exact::default().gradient(&q, |z, _| product.cost(z));
+            let exact = Exact::default().gradient(&q, |z| product.cost(z));
             let exact = to_vec(exact.expect("few states"));
             let got = product.exact_gradient();
             assert!(error(&got, &exact) < 1e-11, "{product}: {got:?} {exact:?}");

@@ -99,7 +99,7 @@ impl Objective<Law> for Stack {
         )
     }
 
-    fn cost(&self, z: &[Tensor<4>], _q: &[Law]) -> Tensor<2> {
+    fn cost(&self, z: &[Tensor<4>], _q: &[Law]) -> straightflow::Result<Tensor<2>> {
         let terms = z.iter().enumerate().map(|(layer, z)| {
             let [_, _, d, k] = z.dims();
             let a = (0..d * k).map(|i| direction(layer, i)).collect();
@@ -107,7 +107,7 @@ impl Objective<Law> for Stack {
             (z.clone() * a).sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3])
         });
         let sum = terms.reduce(|a, b| a + b).expect("two layers");
-        (sum.clone() * 1.3 + 0.2).sin() + sum.square() * 0.5
+        Ok((sum.clone() * 1.3 + 0.2).sin() + sum.square() * 0.5)
     }
 
     fn kind(&self) -> ObjectiveKind {

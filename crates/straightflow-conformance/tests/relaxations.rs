@@ -36,7 +36,7 @@ fn measure(spec: &str, problem: &Problem) -> (Vec<f64>, Vec<f64>) {
         .and_then(|spec| spec.build())
         .expect("valid");
     let q = problem.law(REPLICATES);
-    let gradient = estimator.gradient(Key::new(4), &q, |z, _| problem.objective.cost(z));
+    let gradient = estimator.gradient(Key::new(4), &q, |z| problem.objective.cost(z));
     let gradient: Vec<f64> = gradient
         .expect("valid")
         .into_data_dtype(DType::F64)

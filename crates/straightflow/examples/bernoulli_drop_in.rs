@@ -58,7 +58,7 @@ fn images(key: Key, device: &Device) -> Tensor<2> {
     signs.matmul(patterns).sign() * 0.5 + 0.5
 }
 
-fn main() -> Result<(), straightflow::Error> {
+fn main() -> Result<()> {
     let device = Device::flex().autodiff();
     let [data, encoder, decoder, training, evaluation] = Key::new(1).split();
     let images = images(data, &device);

@@ -82,23 +82,23 @@ fn train(key: Key, error: ErrorOfGate, data: &Data) -> Result<f32, straightflow:
     let [weights, training] = key.split();
     let mut model = Mixture::new(weights, &Device::flex().autodiff());
     // The estimator is given by its specification, as on a command line.
-    let estimator = "straight-through:samples=8".parse::<Spec>()?.build()?;
+    let estimator = estimator("straight-through:samples=8")?;
     let mut optimiser = AdamConfig::new().init();
     for step in 0..STEPS {
         let q = model.gate(data)?;
-        let cost = |gate, _q: &Categorical| model.cost(error, gate, data);
+        let cost = |gate| model.cost(error, gate, data);
         let estimate = estimator.estimate(training.child(step), &q, cost)?;
         let gradients = GradientsParams::from_grads(estimate.surrogate.backward(), &model);
         model = optimiser.step(LEARNING_RATE, model, gradients);
     }
     // Four categories are few enough to take the expectation over the gates exactly.
     let model = model.valid();
-    let cost = |gate, _q: &Categorical| model.cost(error, gate, data);
+    let cost = |gate| model.cost(error, gate, data);
     let expected = Exact::default().expectation(&model.gate(data)?, cost)?;
     Ok(expected.value.mean().into_scalar())
 }
 
-fn main() -> Result<(), straightflow::Error> {
+fn main() -> Result<()> {
     let [inputs, run] = Key::new(1).split();
     let x = inputs.uniform::<2>([POINTS, 1], &Device::flex(), DType::F32) * 2.0 - 1.0;
     let data = Data {

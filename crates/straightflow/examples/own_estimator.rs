@@ -83,9 +83,9 @@ fn main() -> Result<(), Error> {
     let z = Tensor::<2>::from_data([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], double);
     let q = Bernoulli::from_logits(Tensor::from_data([[0.4, -1.1]; 4], double))?;
     // Not symmetric, not quadratic, and not a sum over the coordinates.
-    let cost = |z: Tensor<3>, _q: &Bernoulli| {
+    let cost = |z: Tensor<3>| {
         let [first, second] = [0, 1].map(|j| z.clone().narrow(2, j, 1));
-        ((first.clone() * 1.3 + 0.2).exp() + first * second.square() * 0.7).squeeze_dim(2)
+        (first.clone() * 1.3 + 0.2).exp() + first * second.square() * 0.7
     };
 
     let estimator = TaylorScore::default();
@@ -100,7 +100,7 @@ fn main() -> Result<(), Error> {
     assert!(bias < 1e-12, "the bias is {bias:e}");
 
     // The declared cost is the counted one, and the specification names the configuration.
-    let estimator = TaylorScoreConfig { samples: 5 }.init()?;
+    let estimator = TaylorScoreConfig::default().with_samples(5).init()?;
     let counts = estimator.estimate(Key::new(1), &q, cost)?.counts;
     let declared = estimator.price(q.law(), 5);
     assert_eq!(declared.evaluations, counts.evaluations());

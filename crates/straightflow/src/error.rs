@@ -184,16 +184,31 @@ pub enum Error {
         got: [usize; 4],
     },
 
+    /// A sample on the tape of a method that has none.
+    #[error(
+        "`{estimator}` is no drop-in: its samples are on no tape, so hand the cost to `estimate`; \
+         for {family} variables these can be drawn: {}",
+        drop_ins.join(", ")
+    )]
+    NoDropIn {
+        /// The estimator's id.
+        estimator: &'static str,
+        /// The family of the variables.
+        family: FamilyKind,
+        /// The ids of the methods that are, for this family.
+        drop_ins: Vec<&'static str>,
+    },
+
     /// A cost of the wrong shape.
     #[error(
-        "the cost must have shape {expected:?} (one number for each draw and batch element), got \
-         {got:?}"
+        "the cost must have shape {expected:?} (one number for each draw and batch element; \
+         dimensions of size 1 may follow), got {got:?}"
     )]
     CostShape {
         /// `[n, batch]`.
         expected: [usize; 2],
         /// The shape that the cost returned.
-        got: [usize; 2],
+        got: Vec<usize>,
     },
 
     /// A cost that is not a finite number.

@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
-use crate::estimate::objective::check_cost;
+use crate::estimate::objective::{Context, IntoCost, Objective, ObjectiveKind, Single, check_cost};
 use crate::ops::from_host;
 
 /// States that are evaluated in one call of the cost.
@@ -22,10 +22,10 @@ const CHUNK: usize = 1 << 14;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
+/// # fn main() -> Result<()> {
 /// let q = Poisson::from_rates(Tensor::<2>::from_floats([[5.0]], &Device::flex()))?;
 /// // E z^2 = rate + rate^2; by the log-rate, its derivative is rate + 2 rate^2.
-/// let gradient = Exact::default().gradient(&q, |z, _q| z.square().squeeze_dim(2))?;
+/// let gradient = Exact::default().gradient(&q, |z| z.square())?;
 /// assert!((gradient.into_scalar::<f32>() - 55.0).abs() < 1e-3);
 /// # Ok(())
 /// # }
@@ -60,27 +60,42 @@ pub struct Expectation {
 }
 
 impl Exact {
-    /// The expectation of a cost, `[n, batch, d]` to `[n, batch]`, under a distribution of few
-    /// coordinates.
+    /// The expectation of a cost, `[n, batch, d]` to `[n, batch]` or `[n, batch, 1]`, under a
+    /// distribution of few coordinates.
     ///
     /// # Errors
     ///
     /// If there are more states than the limit, a parameter or the cost is not finite, or the cost
-    /// has the wrong shape.
-    pub fn expectation<D: Distribution>(
+    /// fails or has the wrong shape.
+    pub fn expectation<D: Distribution, R: IntoCost>(
         &self,
         q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+        cost: impl Fn(D::Samples) -> R,
     ) -> Result<Expectation> {
+        self.expectation_of(&Single::new(q, (), |z, _: &D, ()| cost(z)))
+    }
+
+    /// As [`expectation`](Self::expectation), of a cost that also uses the distribution or a
+    /// context.
+    ///
+    /// # Errors
+    ///
+    /// As [`expectation`](Self::expectation), and if a bound is asked for.
+    pub fn expectation_of<D, C, F, R>(&self, single: &Single<'_, D, C, F>) -> Result<Expectation>
+    where
+        D: Distribution,
+        C: Context,
+        F: Fn(D::Samples, &D, C) -> R,
+        R: IntoCost,
+    {
+        let q = single.distribution();
         let law = q.law();
         let grid = self.grid(law)?;
         let mut value: Option<Tensor<1>> = None;
         for chunk in grid.chunks() {
             let z = grid.states(chunk, law);
             let probability = law.log_prob(z.clone()).exp();
-            let shape = [z.dims()[0], law.dims()[0]];
-            let cost = check_cost(cost(D::Samples::from_canonical(z), q), shape)?;
-            let part = (probability * cost).sum_dim(0);
+            let part = (probability * cost_of(single, q, z)?).sum_dim(0);
             let part = part.squeeze_dim(0);
             value = Some(match value {
                 Some(sum) => sum + part,
@@ -100,19 +115,35 @@ impl Exact {
     /// # Errors
     ///
     /// As [`expectation`](Self::expectation).
-    pub fn gradient<D: Distribution>(
+    pub fn gradient<D: Distribution, R: IntoCost>(
         &self,
         q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+        cost: impl Fn(D::Samples) -> R,
     ) -> Result<D::Parameters> {
-        let grid = self.grid(q.law())?;
-        let mut gradient = q.law().natural().inner().zeros_like();
+        self.gradient_of(&Single::new(q, (), |z, _: &D, ()| cost(z)))
+    }
+
+    /// As [`gradient`](Self::gradient), of a cost that also uses the distribution or a context,
+    /// which is a constant here.
+    ///
+    /// # Errors
+    ///
+    /// As [`expectation_of`](Self::expectation_of).
+    pub fn gradient_of<D, C, F, R>(&self, single: &Single<'_, D, C, F>) -> Result<D::Parameters>
+    where
+        D: Distribution,
+        C: Context,
+        F: Fn(D::Samples, &D, C) -> R,
+        R: IntoCost,
+    {
+        let law = single.distribution().law();
+        let grid = self.grid(law)?;
+        let mut gradient = law.natural().inner().zeros_like();
         for chunk in grid.chunks() {
-            let law = q.law().leaf();
+            let law = law.leaf();
             let z = grid.states(chunk, &law);
             let leaf = D::from_law(law.clone());
-            let shape = [z.dims()[0], law.dims()[0]];
-            let cost = check_cost(cost(D::Samples::from_canonical(z.clone()), &leaf), shape)?;
+            let cost = cost_of(&single.at(&leaf), &leaf, z.clone())?;
             let total = (law.log_prob(z).exp() * cost).sum();
             if let Some(part) = law.natural().grad(&total.backward()) {
                 gradient = gradient + part;
@@ -130,7 +161,7 @@ impl Exact {
     pub fn separable<D: Distribution>(
         &self,
         q: &D,
-        terms: impl Fn(D::Samples, &D) -> Tensor<3>,
+        terms: impl Fn(D::Samples) -> Tensor<3>,
     ) -> Result<Expectation> {
         let law = q.law();
         law.validate()?;
@@ -143,7 +174,7 @@ impl Exact {
         let grid = Grid::new(vec![(lo, hi)], self.limit, self.omitted(law))?;
         let z = grid.states_of(0..grid.len, law, d);
         let probability = law.log_prob_each(z.clone()).exp();
-        let value = (probability * terms(D::Samples::from_canonical(z), q)).sum_dims(&[0, 2]);
+        let value = (probability * terms(D::Samples::from_canonical(z))).sum_dims(&[0, 2]);
         Ok(Expectation {
             value: value.reshape([batch]),
             states: grid.len,
@@ -180,6 +211,25 @@ impl Exact {
             false => 2.0 * law.dims()[1] as f64 * (-self.log_tail).exp(),
         }
     }
+}
+
+/// The checked cost `[n, batch]` of states `[n, batch, d, k]`.
+fn cost_of<D: Distribution>(
+    objective: &impl Objective<D>,
+    q: &D,
+    z: Tensor<4>,
+) -> Result<Tensor<2>> {
+    let (expected, got) = (ObjectiveKind::Expectation, objective.kind());
+    if got != expected {
+        return Err(Error::UnsupportedObjective {
+            estimator: "exact",
+            expected,
+            got,
+        });
+    }
+    let shape = [z.dims()[0], z.dims()[1]];
+    let z = D::Samples::from_canonical(z);
+    check_cost(objective.cost(&[z], std::slice::from_ref(q))?, shape)
 }
 
 /// The window of each of the `d` coordinates that serves the whole batch. Finite supports are kept

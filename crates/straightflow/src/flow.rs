@@ -3,12 +3,10 @@
 //! This is the paper's algorithm as it is written, with the projection carried out to its argmin.
 //! The estimator [`Pwgf`](crate::estimator::Pwgf) takes one gradient step of the same projection.
 
-use burn::tensor::Tensor;
-
 use crate::Key;
 use crate::distribution::{CountLaw, Distribution, Law};
 use crate::error::{Error, Result};
-use crate::estimate::objective::{CountedObjective, Single, Untyped};
+use crate::estimate::objective::{CountedObjective, IntoCost, Single, Untyped};
 use crate::exact::Exact;
 use crate::ops::{from_host, to_host};
 use crate::projection::{Atoms, Measure, ProjectionError};
@@ -31,7 +29,7 @@ pub enum Draws {
 /// use straightflow::prelude::*;
 /// use straightflow::projection::Measure;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
+/// # fn main() -> Result<()> {
 /// let flow = ProjectedFlow {
 ///     projection: Measure::Mean,
 ///     step: 0.1,
@@ -39,9 +37,7 @@ pub enum Draws {
 ///     steps: 40,
 /// };
 /// let start = Tensor::<2>::from_data([[2.0]], (&Device::flex(), DType::F64));
-/// let path = flow.run(Key::new(1), &Poisson::from_rates(start)?, |z, _q| {
-///     (z - 6.0).square().squeeze_dim(2)
-/// })?;
+/// let path = flow.run(Key::new(1), &Poisson::from_rates(start)?, |z| (z - 6.0).square())?;
 /// assert!((path.last().unwrap().means[0] - 6.0).abs() < 0.4);
 /// # Ok(())
 /// # }
@@ -91,11 +87,11 @@ impl ProjectedFlow {
     ///
     /// If the variables are categorical, a parameter or the cost is not finite, there are no
     /// samples, or the population has too many states.
-    pub fn run<D: Distribution>(
+    pub fn run<D: Distribution, R: IntoCost>(
         &self,
         key: Key,
         start: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+        cost: impl Fn(D::Samples) -> R,
     ) -> Result<Vec<FlowPoint>> {
         let mut path = Vec::with_capacity(self.steps + 1);
         let mut q = start.constant();
@@ -112,11 +108,11 @@ impl ProjectedFlow {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn step<D: Distribution>(
+    pub fn step<D: Distribution, R: IntoCost>(
         &self,
         key: Key,
         q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
+        cost: impl Fn(D::Samples) -> R,
     ) -> Result<FlowStep> {
         let law = q.law().constant();
         law.validate()?;
@@ -134,7 +130,7 @@ impl ProjectedFlow {
                 (z, to_host(probability))
             }
         };
-        let single = Single::new(q, cost);
+        let single = Single::new(q, (), |z, _: &D, ()| cost(z));
         let objective = Untyped::new(&single);
         let objective = CountedObjective::new(&objective)?;
         let (values, slopes) = objective.value_and_gradient(z.clone(), &law)?;

@@ -10,11 +10,11 @@
 //! use burn::tensor::{Device, Tensor};
 //! use straightflow::prelude::*;
 //!
-//! # fn main() -> Result<(), straightflow::Error> {
+//! # fn main() -> Result<()> {
 //! # let device = Device::flex().autodiff();
 //! # let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 //! let q = Bernoulli::from_logits(logits.clone())?;               // [batch, d], on the tape
-//! let z = StraightThrough::default().draw(Key::new(1), &q)?;     // hard 0/1 values, on the tape
+//! let z = estimator("reinmax")?.draw(Key::new(1), &q)?;          // hard 0/1 values, on the tape
 //! let loss = (z - 0.3).square().mean();
 //! let grads = loss.backward();
 //! # assert!(logits.grad(&grads).is_some());
@@ -28,13 +28,12 @@
 //! use burn::tensor::{Device, Tensor};
 //! use straightflow::prelude::*;
 //!
-//! # fn main() -> Result<(), straightflow::Error> {
+//! # fn main() -> Result<()> {
 //! # let device = Device::flex().autodiff();
 //! # let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 //! let q = Bernoulli::from_logits(logits.clone())?;
-//! let estimator = "straight-through:samples=4".parse::<Spec>()?.build()?;
-//! let estimate = estimator.estimate(Key::new(1), &q, |z, _q| {
-//!     (z - 0.3).square().sum_dim(2).squeeze_dim(2)               // [n, batch, d] -> [n, batch]
+//! let estimate = estimator("disarm:samples=4")?.estimate(Key::new(1), &q, |z| {
+//!     (z - 0.3).square().sum_dim(2)                              // [n, batch, d] -> [n, batch, 1]
 //! })?;
 //! let grads = estimate.surrogate.backward();                     // its value is the mean cost
 //! # assert!(logits.grad(&grads).is_some());
@@ -46,7 +45,7 @@
 extern crate self as straightflow;
 
 #[doc(hidden)]
-pub use {serde, serde_json};
+pub use {pastey, serde, serde_json};
 
 mod antithetic;
 pub mod distribution;
@@ -80,18 +79,18 @@ pub use error::{Error, Result};
 pub use key::Key;
 pub use ops::{Rule, custom_grad, fused};
 
-/// What most programs need: keys, distributions, estimators, and the oracle.
+/// What most programs need: keys, distributions, estimators, the oracle, and the error.
 pub mod prelude {
-    pub use crate::Key;
     pub use crate::distribution::Distribution;
     pub use crate::distribution::all::*;
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
-        Described, Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, PathwiseExt, Spec,
-        State, StateShape, Temperature,
+        Described, Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, Spec, State,
+        StateShape, Temperature, estimator,
     };
     pub use crate::exact::Exact;
-    pub use crate::objective::{Objective, Single};
+    pub use crate::objective::{Context, IntoCost, Objective, ObjectiveKind, Single};
+    pub use crate::{Error, Key, Result};
 }
 
 #[cfg(doctest)]

@@ -56,9 +56,9 @@ fn training_and_evaluation_keep_memory_flat() {
     for step in 0..1000u64 {
         let input = Tensor::<2>::from_inner(x.clone());
         let q = Bernoulli::from_logits(model.encoder.forward(input.clone())).expect("valid");
-        let estimate = FiniteDifference::default().estimate(Key::new(4).child(step), &q, |z, _| {
+        let estimate = FiniteDifference::default().estimate(Key::new(4).child(step), &q, |z| {
             let gap = model.decoder.forward(z) - input.clone().unsqueeze::<3>();
-            gap.square().mean_dim(2).squeeze_dim(2)
+            gap.square().mean_dim(2)
         });
         let loss = estimate.expect("finite").surrogate;
         let grads = GradientsParams::from_grads(loss.backward(), &model);

@@ -45,7 +45,7 @@ pub fn cost(subject: &Subject) -> Result<(), Failure> {
         // The same call with the other objective is refused, and that is an error, not a count.
         if estimator.entry().objective == ObjectiveKind::Bound
             && estimator
-                .estimate(Key::new(1), &leaf, |z, _| product.cost(z))
+                .estimate(Key::new(1), &leaf, |z| product.cost(z))
                 .is_ok()
         {
             return Err(fail("a bound estimator took an expectation".to_owned()));

@@ -2,7 +2,7 @@
 
 use burn::tensor::DType;
 use straightflow::Key;
-use straightflow::estimator::{PathwiseExt, Reduction};
+use straightflow::estimator::{EstimatorExt, Reduction};
 
 use crate::gradients::{gradient, natural_gradient};
 use crate::product::Product;

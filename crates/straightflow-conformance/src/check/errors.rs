@@ -1,7 +1,7 @@
 //! What cannot work is refused with the error that says so.
 
 use burn::tensor::{DType, Tensor};
-use straightflow::distribution::{FamilyKind, Law};
+use straightflow::distribution::FamilyKind;
 use straightflow::estimator::{EstimatorExt, Spec};
 use straightflow::objective::ObjectiveKind;
 use straightflow::{Error, Key};
@@ -113,7 +113,7 @@ fn other_objective(subject: &Subject, kind: FamilyKind) -> Result<(), Failure> {
     let problem = &problem::problems(kind)[0];
     let q = problem.law(1);
     let estimator = subject.estimator();
-    let cost = |z: Tensor<4>, _: &Law| problem.objective.cost(z);
+    let cost = |z: Tensor<4>| problem.objective.cost(z);
     let result = match estimator.entry().objective {
         ObjectiveKind::Expectation => estimator.estimate_bound(Key::new(1), &q, cost),
         ObjectiveKind::Bound => estimator.estimate(Key::new(1), &q, cost),

@@ -88,7 +88,7 @@ fn leaks(subject: &Subject, product: &Product) -> Result<(), String> {
     let specs = estimator.noise(&constant, estimator.draws());
     let noise = Noise::draw(Key::new(8), &constant, &specs);
     let noise: Vec<Tensor<4>> = (0..specs.len()).map(|i| noise.get(i)).collect();
-    let cost = |z: Tensor<4>, _: &Law| product.cost(z);
+    let cost = |z: Tensor<4>| product.cost(z);
     let text = |error: straightflow::Error| error.to_string();
 
     let bound = estimator.bind(&state, Some(x.clone())).map_err(text)?;
@@ -118,7 +118,7 @@ fn mean(subject: &Subject, kind: FamilyKind, product: &Product) -> Result<(), St
     let text = |error: straightflow::Error| error.to_string();
     let estimator = subject.estimator().bind(&state, None).map_err(text)?;
     let key = Key::new(hash(&format!("state of {}, {kind}", subject.spec)));
-    let gradient = estimator.gradient(key, &law, |z, _| product.cost(z));
+    let gradient = estimator.gradient(key, &law, |z| product.cost(z));
     let gradient = to_vec(gradient.map_err(text)?);
     let want = subject
         .expected_product(product)

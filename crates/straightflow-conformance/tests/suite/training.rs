@@ -63,7 +63,7 @@ impl Task {
         for step in 0..STEPS {
             let bound = estimator.bind(&state, None).expect("its own");
             let law = self.law(BATCH).leaf();
-            let estimate = bound.estimate(Key::new(2).child(step), &law, |z, _| (self.cost)(z));
+            let estimate = bound.estimate(Key::new(2).child(step), &law, |z| (self.cost)(z));
             let estimate = estimate.expect("valid");
             let mut grads = estimate.surrogate.backward();
             let grads = GradientsParams::from_module(&mut grads, &state);
@@ -77,7 +77,7 @@ impl Task {
     fn variance(&self, spec: &str) -> f64 {
         let estimator = self.trained(spec);
         let law = self.law(GRADIENTS);
-        let gradient = estimator.gradient(Key::new(3), &law, |z, _| (self.cost)(z));
+        let gradient = estimator.gradient(Key::new(3), &law, |z| (self.cost)(z));
         let gradient = to_vec(gradient.expect("valid"));
         let d = self.natural.len();
         let one = |i: usize| {

@@ -2,7 +2,6 @@
 
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
-use straightflow::distribution::Law;
 use straightflow::estimator::{Estimator, EstimatorExt};
 use straightflow::exact::Exact;
 use straightflow::{Key, Result};
@@ -32,16 +31,16 @@ impl Truth {
     pub(super) fn new(problem: &Problem, objective: &Objective) -> Result<Self> {
         let q = problem.law(1);
         let exact = Exact::default();
-        let gradient = exact.gradient(&q, |z, _q| objective.cost(problem, z))?;
+        let gradient = exact.gradient(&q, |z| objective.cost(problem, z))?;
         let gradient = in_mean_coordinates(problem, to_host(gradient));
-        let moment = |f: &dyn Fn(Tensor<4>, &Law) -> Tensor<2>| -> Result<f64> {
+        let moment = |f: &dyn Fn(Tensor<4>) -> Tensor<2>| -> Result<f64> {
             let expectation = exact.expectation(&q, f)?;
             Ok(to_host(expectation.value)[0])
         };
-        let mean = moment(&|z, _q| objective.cost(problem, z))?;
-        let variance = moment(&|z, _q| (objective.cost(problem, z) - mean).square())?;
+        let mean = moment(&|z| objective.cost(problem, z))?;
+        let variance = moment(&|z| (objective.cost(problem, z) - mean).square())?;
         let chain = problem.chain();
-        let information = moment(&|z, q| {
+        let information = moment(&|z| {
             let mut score = q.score(z);
             if let Some(chain) = &chain {
                 let chain = chain
@@ -139,7 +138,7 @@ pub(super) fn trained(
         let bound = learner.bind(estimator.at_step(step)?.as_ref())?;
         let q = law.leaf();
         let key = draws.child(step);
-        let estimate = bound.estimate(key, &q, |z, _q| objective.cost(problem, z))?;
+        let estimate = bound.estimate(key, &q, |z| objective.cost(problem, z))?;
         learner.learn(&mut estimate.surrogate.backward(), &estimate);
     }
     Ok(Some(learner))
@@ -178,7 +177,7 @@ pub(super) fn measure(
         let done = estimates.len() / width;
         let q = problem.law(most.min(replicates - done));
         let key = key.child(done as u64);
-        let part = bound.gradient(key, &q, |z, _q| objective.cost(problem, z))?;
+        let part = bound.gradient(key, &q, |z| objective.cost(problem, z))?;
         estimates.extend(in_mean_coordinates(problem, to_host(part)));
     }
     let spread = Spread::of(&estimates, &truth.gradient);

@@ -92,7 +92,7 @@ pub(super) fn play(
             .at_step(iteration as u64)
             .and_then(|estimator| {
                 let key = estimates.child(iteration as u64);
-                estimator.gradient(key, &q, |z, _q| critics.cost(z))
+                estimator.gradient(key, &q, |z| critics.cost(z))
             })
             .map_err(failed)?;
         let gradient: Vec<f64> = gradient.into_data().try_to_vec().expect("double precision");

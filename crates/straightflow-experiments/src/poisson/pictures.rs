@@ -150,7 +150,7 @@ pub fn flow_step(config: &Config) -> Result<FlowPicture, GameError> {
             steps: 1,
         };
         let q = poisson(&[config.init], &device)?;
-        flow.step(samples, &q, |z, _q| critics.cost(z))
+        flow.step(samples, &q, |z| critics.cost(z))
     };
     let farthest = |step: &straightflow::flow::FlowStep| {
         let moves = step.moved.iter().zip(&step.samples);

@@ -59,10 +59,10 @@ impl Bits {
 }
 
 /// The cost `-(z - p0)^2`, a polynomial of the bit, with a `p0` for each batch element.
-pub(super) fn cost(p0: &[f64]) -> impl Fn(Tensor<3>, &Bernoulli) -> Tensor<2> + use<> {
+pub(super) fn cost(p0: &[f64]) -> impl Fn(Tensor<3>) -> Tensor<2> + use<> {
     let p0 = TensorData::new(p0.to_vec(), [1, p0.len()]);
     let p0 = Tensor::<2>::from_data(p0, (&Device::flex(), DType::F64));
-    move |z, _q| -(z.squeeze_dim::<2>(2) - p0.clone()).square()
+    move |z| -(z.squeeze_dim::<2>(2) - p0.clone()).square()
 }
 
 /// The keys of the three uses of randomness: runs without state, runs with state, variances.

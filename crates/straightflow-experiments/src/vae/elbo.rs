@@ -96,15 +96,15 @@ impl Objective<Law> for Elbo<'_> {
         self.model.posterior(&self.input, below)
     }
 
-    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
-        self.negative(self.model, self.direct, z, q)
+    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> straightflow::Result<Tensor<2>> {
+        Ok(self.negative(self.model, self.direct, z, q))
     }
 
     fn kind(&self) -> ObjectiveKind {
         self.kind
     }
 
-    fn frozen_cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
-        self.negative(self.frozen(), Direct::Kept, z, q)
+    fn frozen_cost(&self, z: &[Tensor<4>], q: &[Law]) -> straightflow::Result<Tensor<2>> {
+        Ok(self.negative(self.frozen(), Direct::Kept, z, q))
     }
 }

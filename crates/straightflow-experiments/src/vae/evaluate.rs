@@ -33,7 +33,7 @@ fn costs(model: &Vae, batch: Batch, key: Key, n: usize) -> Result<Tensor<2>> {
         z.push(sample.reshape([n, images, d, k]));
         laws.push(law);
     }
-    Ok(Objective::cost(&elbo, &z, &laws))
+    elbo.cost(&z, &laws)
 }
 
 /// `-log (1/n) sum_i exp(-f_i)` for each image, from its costs.

@@ -37,7 +37,7 @@ fn compare(arch: Architecture, family: Family, centring: Centring, relaxed: bool
         z.push(sample.reshape([DRAWS, 2, d, k]));
         laws.push(law);
     }
-    let cost = values(Objective::cost(&elbo, &z, &laws));
+    let cost = values(elbo.cost(&z, &laws).expect("valid"));
     let width = layout.dims[0] * layout.dims[1];
     let z: Vec<Vec<f64>> = z.into_iter().map(values).collect();
     for (row, cost) in cost.iter().enumerate() {

@@ -260,7 +260,8 @@ fn the_frozen_cost_has_the_gradient_by_relaxed_samples_of_both_layers() {
     let laws: Vec<Law> = (0..2)
         .map(|l| elbo.layer(&z[..l]).expect("a law"))
         .collect();
-    let grads = Objective::frozen_cost(&elbo, &z, &laws).sum().backward();
+    let cost = elbo.frozen_cost(&z, &laws).expect("valid");
+    let grads = cost.sum().backward();
     for (layer, leaf) in z.iter().enumerate() {
         let gradient = leaf.grad(&grads).expect("a gradient").into_data();
         let gradient = gradient.as_slice::<f32>().expect("f32").to_vec();

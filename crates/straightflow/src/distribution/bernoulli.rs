@@ -19,7 +19,7 @@ use crate::ops::fused::{bernoulli_log_prob, bernoulli_sample, sigmoid};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
+/// # fn main() -> Result<()> {
 /// let logits = Tensor::<2>::from_floats([[0.0, 2.0, -1e4]], &Device::flex());
 /// let q = Bernoulli::from_logits(logits)?;
 /// let z = q.sample(Key::new(1), 1000);

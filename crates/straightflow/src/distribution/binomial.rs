@@ -16,7 +16,7 @@ use crate::ops::fused::sigmoid;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
+/// # fn main() -> Result<()> {
 /// let q = Binomial::from_logits(7, Tensor::zeros([1, 2], &Device::flex()))?;
 /// assert_eq!(q.mean().into_data().try_to_vec::<f32>().unwrap(), [3.5, 3.5]);
 /// # Ok(())

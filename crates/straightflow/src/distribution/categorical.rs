@@ -17,7 +17,7 @@ use crate::ops::{from_host, to_host};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
+/// # fn main() -> Result<()> {
 /// // A batch of 2, 3 variables each, 4 categories.
 /// let q = Categorical::from_logits(Tensor::zeros([2, 3, 4], &Device::flex()))?;
 /// let z = q.sample(Key::new(1), 5);

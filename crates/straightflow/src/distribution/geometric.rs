@@ -17,7 +17,7 @@ use crate::error::Result;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
+/// # fn main() -> Result<()> {
 /// // A fair coin: no failure with probability 1/2, two bits of entropy.
 /// let q = Geometric::from_means(Tensor::<2>::ones([1, 1], &Device::flex()))?;
 /// let none = q.log_prob(Tensor::zeros([1, 1, 1], &Device::flex()));

@@ -109,7 +109,7 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     }
 
     /// `n` hard samples, on no tape. For samples on the tape, see
-    /// [`PathwiseExt::sample`](crate::estimator::PathwiseExt::sample).
+    /// [`EstimatorExt::sample`](crate::estimator::EstimatorExt::sample).
     fn sample(&self, key: Key, n: usize) -> Self::Samples {
         Self::Samples::from_canonical(self.law().sample(key, n))
     }

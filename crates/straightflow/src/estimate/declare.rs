@@ -41,7 +41,8 @@
 /// * `presets: &[..]`: named choices of options;
 /// * `check: |config| ..`: what ranges cannot say about the options.
 ///
-/// The macro makes the configuration with its defaults and its checks, the static `ENTRY`, and the
+/// The macro makes the configuration with its defaults, its checks and a builder `with_<option>` for
+/// each option, the static `ENTRY`, and the
 /// implementation of [`Described`](crate::estimator::Described). The author adds that of
 /// [`Estimator`](crate::estimator::Estimator) and, for `Tape` and `Own`, that of
 /// [`Pathwise`](crate::estimator::Pathwise) or [`Stacked`](crate::estimator::Stacked).
@@ -118,6 +119,19 @@ macro_rules! method {
         impl Default for $config {
             fn default() -> Self {
                 Self { $($option: $default),* }
+            }
+        }
+
+        $crate::pastey::paste! {
+            impl $config {
+                $(
+                    #[doc = concat!("The same, with this value of `", stringify!($option), "`.")]
+                    #[must_use]
+                    pub fn [<with_ $option>](mut self, $option: $type) -> Self {
+                        self.$option = $option;
+                        self
+                    }
+                )*
             }
         }
 

@@ -4,6 +4,7 @@
 #[macro_use]
 mod declare;
 
+pub(crate) mod ext;
 pub(crate) mod facts;
 pub(crate) mod layers;
 pub(crate) mod network;
@@ -15,6 +16,7 @@ pub(crate) mod spec;
 pub(crate) mod state;
 mod temperature;
 
+pub use ext::{Estimate, EstimatorExt};
 pub use facts::{
     About, Bias, Described, Entry, EstimatorConfig, Layers, Need, OptionFacts, OptionValue, Preset,
     Price, PriceRule, describe_range, display_option,
@@ -22,8 +24,8 @@ pub use facts::{
 pub use layers::{Pass, Stacked, Stacking, layers_log_prob};
 pub use network::{ControlNetwork, Network};
 pub use noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
-pub use pathwise::{Pathwise, PathwiseExt, Reduction, pathwise_outcome};
-pub use run::{Estimate, Estimator, EstimatorExt, Outcome};
+pub use pathwise::{Pathwise, Reduction, pathwise_outcome};
+pub use run::{Estimator, Outcome};
 pub use spec::Spec;
 pub(crate) use spec::near;
 pub use state::{

@@ -1,11 +1,17 @@
 //! The function whose expectation is minimised: what a user states, and what estimators see of it.
 
+mod context;
+mod cost;
 mod counted;
+mod single;
 
+pub use context::Context;
+pub use cost::IntoCost;
 pub(crate) use counted::{CanonicalObjective, Untyped, check_cost};
 pub use counted::{CountedObjective, Counts};
+pub use single::Single;
 
-use std::fmt::{self, Debug};
+use std::fmt;
 
 use burn::tensor::Tensor;
 use serde::Serialize;
@@ -38,7 +44,7 @@ impl fmt::Display for ObjectiveKind {
 ///
 /// Variables may be stacked in layers $z_0, z_1, \dots$ with laws $q(z_l | z_0, \dots, z_{l-1})$:
 /// an encoder with several stochastic layers, say. A single variable is the case of one layer, and
-/// a closure `|z, q| ..` does for that; see
+/// a closure `|z| ..` does for that; see
 /// [`EstimatorExt::estimate`](crate::estimator::EstimatorExt::estimate) and [`Single`].
 ///
 /// All layers are of one type `D`. Layers of different families are [`Law`]s, the canonical form,
@@ -61,7 +67,7 @@ impl fmt::Display for ObjectiveKind {
 ///         2
 ///     }
 ///
-///     fn layer(&self, below: &[Tensor<3>]) -> straightflow::Result<Bernoulli> {
+///     fn layer(&self, below: &[Tensor<3>]) -> Result<Bernoulli> {
 ///         match below {
 ///             [] => Bernoulli::from_logits(self.logits.clone()),
 ///             // [n, batch, 3] -> [n batch, 2]
@@ -72,19 +78,18 @@ impl fmt::Display for ObjectiveKind {
 ///         }
 ///     }
 ///
-///     fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Tensor<2> {
-///         (z[1].clone() - 0.3).square().sum_dim(2).squeeze_dim(2)
+///     fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Result<Tensor<2>> {
+///         Ok((z[1].clone() - 0.3).square().sum_dim(2).squeeze_dim(2))
 ///     }
 /// }
 ///
-/// # fn main() -> straightflow::Result<()> {
+/// # fn main() -> Result<()> {
 /// let device = Device::flex().autodiff();
 /// let model = TwoLayers {
 ///     logits: Tensor::zeros([4, 3], &device).require_grad(),
 ///     weights: Tensor::ones([3, 2], &device).require_grad(),
 /// };
-/// let estimator = "arm".parse::<Spec>()?.build()?;
-/// let grads = estimator.estimate_objective(Key::new(1), &model)?.surrogate.backward();
+/// let grads = estimator("arm")?.estimate_objective(Key::new(1), &model)?.surrogate.backward();
 /// assert!(model.logits.grad(&grads).is_some() && model.weights.grad(&grads).is_some());
 /// # Ok(())
 /// # }
@@ -117,7 +122,11 @@ pub trait Objective<D: Distribution> {
     ///
     /// `q` is an argument because an estimator may have to pass a constant one: a `q` that the
     /// objective holds itself would join two tapes, and burn would panic.
-    fn cost(&self, z: &[D::Samples], q: &[D]) -> Tensor<2>;
+    ///
+    /// # Errors
+    ///
+    /// Those of the model; they end the estimate.
+    fn cost(&self, z: &[D::Samples], q: &[D]) -> Result<Tensor<2>>;
 
     /// What is made of the costs of several draws.
     fn kind(&self) -> ObjectiveKind {
@@ -125,56 +134,13 @@ pub trait Objective<D: Distribution> {
     }
 
     /// The same cost with the model's own parameters as constants, for gradients with respect to
-    /// `z` that are needed on the side and should not pay for the decoder's.
-    fn frozen_cost(&self, z: &[D::Samples], q: &[D]) -> Tensor<2> {
+    /// `z` that are needed on the side and should not pay for the decoder's. A tensor of the tape
+    /// that the objective holds, such as features of an encoder, has to be a constant here.
+    ///
+    /// # Errors
+    ///
+    /// As [`cost`](Self::cost).
+    fn frozen_cost(&self, z: &[D::Samples], q: &[D]) -> Result<Tensor<2>> {
         self.cost(z, q)
-    }
-}
-
-/// One variable and a closure: the objective of one layer.
-#[derive(Clone, Copy, Debug)]
-pub struct Single<'a, D, F> {
-    q: &'a D,
-    cost: F,
-    kind: ObjectiveKind,
-}
-
-impl<'a, D, F> Single<'a, D, F>
-where
-    D: Distribution,
-    F: Fn(D::Samples, &D) -> Tensor<2>,
-{
-    /// The expectation of the cost of samples of `q`.
-    pub fn new(q: &'a D, cost: F) -> Self {
-        Self {
-            q,
-            cost,
-            kind: ObjectiveKind::Expectation,
-        }
-    }
-
-    /// The same cost for another kind of objective.
-    #[must_use]
-    pub fn of_kind(mut self, kind: ObjectiveKind) -> Self {
-        self.kind = kind;
-        self
-    }
-}
-
-impl<D, F> Objective<D> for Single<'_, D, F>
-where
-    D: Distribution,
-    F: Fn(D::Samples, &D) -> Tensor<2>,
-{
-    fn layer(&self, _below: &[D::Samples]) -> Result<D> {
-        Ok(self.q.clone())
-    }
-
-    fn cost(&self, z: &[D::Samples], q: &[D]) -> Tensor<2> {
-        (self.cost)(z[0].clone(), &q[0])
-    }
-
-    fn kind(&self) -> ObjectiveKind {
-        self.kind
     }
 }

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::noise::Noise;
 use super::run::{Estimator, Outcome};
-use crate::Key;
-use crate::distribution::{Canonical, Distribution, Law};
+use crate::distribution::Law;
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
 
@@ -39,8 +38,8 @@ pub trait Pathwise: Estimator {
     /// reduction.
     fn attach(&self, noise: &Noise, law: &Law, reduction: Reduction) -> Tensor<4>;
 
-    /// The reduction of the loss behind the drop-in [`draw`](PathwiseExt::draw) and
-    /// [`sample`](PathwiseExt::sample). Only rules with a step of fixed size let it be chosen.
+    /// The reduction of the loss behind the drop-in [`draw`](super::EstimatorExt::draw) and
+    /// [`sample`](super::EstimatorExt::sample). Only rules with a step of fixed size let it be chosen.
     fn loss_reduction(&self) -> Reduction {
         Reduction::Mean
     }
@@ -66,43 +65,4 @@ pub fn pathwise_outcome(
         samples: vec![z.inner()],
         lessons: Vec::new(),
     })
-}
-
-/// The drop-in: an existing model changes the line that samples, and its loss stays as it was.
-pub trait PathwiseExt: Pathwise {
-    /// One sample of each variable, of the shape of the parameters (`[batch, d]`), on their tape.
-    ///
-    /// Its gradient is, bit for bit, that of [`estimate`](super::EstimatorExt::estimate) with one
-    /// draw and the same key.
-    ///
-    /// # Errors
-    ///
-    /// If the family is not supported or a parameter is not finite.
-    fn draw<D: Distribution>(&self, key: Key, q: &D) -> Result<D::Parameters> {
-        let z = attach(self, key, q, 1)?;
-        Ok(D::Parameters::from_canonical(z.squeeze_dim(0)))
-    }
-
-    /// `n` samples `[n, batch, d]` on the tape of the parameters.
-    ///
-    /// # Errors
-    ///
-    /// As [`draw`](Self::draw).
-    fn sample<D: Distribution>(&self, key: Key, q: &D, n: usize) -> Result<D::Samples> {
-        attach(self, key, q, n).map(D::Samples::from_canonical)
-    }
-}
-
-impl<E: Pathwise + ?Sized> PathwiseExt for E {}
-
-fn attach<E: Pathwise + ?Sized, D: Distribution>(
-    estimator: &E,
-    key: Key,
-    q: &D,
-    n: usize,
-) -> Result<Tensor<4>> {
-    estimator.check(q.law(), n)?;
-    let specs = estimator.noise(q.law(), n);
-    let noise = Noise::draw(key, q.law(), &specs);
-    Ok(estimator.attach(&noise, q.law(), estimator.loss_reduction()))
 }

@@ -9,15 +9,13 @@ use super::noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
 use super::pathwise::pathwise_outcome;
 use super::state::{LayerState, Lesson, State, StateShape};
 use crate::Key;
-use crate::distribution::{Canonical, Distribution, Law};
+use crate::distribution::Law;
 use crate::error::{Error, Result};
-use crate::estimate::objective::{
-    CountedObjective, Counts, Objective, ObjectiveKind, Single, Untyped,
-};
+use crate::estimate::objective::CountedObjective;
 use crate::ops::gradient_only;
 
 /// What an estimator computes. [`method!`](crate::method) declares the rest, and users call the
-/// methods of [`EstimatorExt`].
+/// methods of [`EstimatorExt`](super::EstimatorExt).
 pub trait Estimator: Described {
     /// The noise of an estimate with `n` draws. The first tensor is `n` long in its first
     /// dimension.
@@ -165,160 +163,8 @@ impl Outcome {
     }
 }
 
-/// An estimate of `E f(z)` and of its gradients.
-#[derive(Clone, Debug)]
-pub struct Estimate<D: Distribution> {
-    /// The cost of each draw and batch element, `[n, batch]`, as constants.
-    pub values: Tensor<2>,
-    /// A scalar: the mean cost over draws and batch, or the mean bound. Its one `backward()` gives
-    /// the gradients of the parameters of all layers, of the cost's own, and of bound state.
-    pub surrogate: Tensor<1>,
-    /// The samples of each layer at which the cost was evaluated, as constants; `samples[0]` are
-    /// those of a single variable.
-    pub samples: Vec<D::Samples>,
-    /// How often the cost was evaluated and differentiated, live.
-    pub counts: Counts,
-    /// What [`State::update`] learns from it besides.
-    pub lessons: Vec<Lesson>,
-}
-
-/// How estimators are used, by any distribution and any cost.
-///
-/// The trait is implemented for every [`Estimator`], also for a `Box<dyn Estimator>` from the
-/// registry.
-pub trait EstimatorExt: Estimator {
-    /// Estimates the mean cost and its gradients. The number of draws `n` is the configuration's.
-    ///
-    /// The noise comes from a [`Key`], which is the usual case, or is passed in: the tensors that
-    /// [`Estimator::noise`] declares, whose number of draws is that of the estimate.
-    ///
-    /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) and `q` to `[n,
-    /// batch]`. It must not capture `q` itself: see [`Objective::cost`]. The surrogate is the mean
-    /// over draws *and batch*, so its gradient is that of one batch element divided by the size of
-    /// the batch; [`gradient`](Self::gradient) gives that of each element.
-    ///
-    /// # Errors
-    ///
-    /// If the family is not supported, a parameter is not finite, or the cost has the wrong shape
-    /// or is not finite; if given noise is not of the declared shape.
-    ///
-    /// ```
-    /// use burn::tensor::{Device, Tensor};
-    /// use straightflow::prelude::*;
-    ///
-    /// # fn main() -> Result<(), straightflow::Error> {
-    /// let device = Device::flex().autodiff();
-    /// let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
-    /// let q = Bernoulli::from_logits(logits.clone())?;
-    /// let estimate = StraightThrough::default().estimate(Key::new(1), &q, |z, _q| {
-    ///     (z - 0.3).square().sum_dim(2).squeeze_dim(2)
-    /// })?;
-    /// let grads = estimate.surrogate.backward();
-    /// assert_eq!(logits.grad(&grads).unwrap().dims(), [3, 2]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    fn estimate<D: Distribution>(
-        &self,
-        noise: impl Into<NoiseSource>,
-        q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
-    ) -> Result<Estimate<D>> {
-        self.estimate_objective(noise, &Single::new(q, cost))
-    }
-
-    /// As [`estimate`](Self::estimate), for the multi-sample bound `-E log (1/n) sum_i
-    /// exp(-f(z_i))`: see [`ObjectiveKind::Bound`](crate::objective::ObjectiveKind::Bound). The
-    /// value of the surrogate is the mean bound.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate), and if the estimator is one of expectations.
-    fn estimate_bound<D: Distribution>(
-        &self,
-        noise: impl Into<NoiseSource>,
-        q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
-    ) -> Result<Estimate<D>> {
-        self.estimate_objective(noise, &Single::new(q, cost).of_kind(ObjectiveKind::Bound))
-    }
-
-    /// As [`estimate`](Self::estimate), for an objective that is more than a closure: a model with
-    /// a frozen cost, or with several layers of variables.
-    ///
-    /// | estimators | rule for several layers |
-    /// |---|---|
-    /// | pathwise ones | samples of all layers on the tape |
-    /// | `reinforce`, `vimco` | the score of all layers together, with the full cost |
-    /// | `muprop` | the expansion about a mean-field pass |
-    /// | `arm`, `disarm`, `arms`, `double-cv`, `finite-difference` | one layer after the other: hard samples below, fresh draws above for each evaluation |
-    /// | `rebar`, `relax` | for each layer: hard samples below, relaxed ones at and above it |
-    /// | `debiased-st` | straight-through on the tape, each layer corrected along one move of its samples |
-    /// | `enumerate` | the sum over the states of all layers |
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate), and [`UnsupportedLayers`](Error::UnsupportedLayers) if the
-    /// estimator has no rule for several layers.
-    fn estimate_objective<D: Distribution>(
-        &self,
-        noise: impl Into<NoiseSource>,
-        objective: &impl Objective<D>,
-    ) -> Result<Estimate<D>> {
-        let untyped = Untyped::new(objective);
-        let objective = CountedObjective::new(&untyped)?;
-        let noise = noise.into().for_layers(objective.layers());
-        let outcome = run(self, &noise, &objective)?;
-        let samples = outcome.samples.into_iter();
-        Ok(Estimate {
-            values: outcome.values,
-            surrogate: outcome.surrogate,
-            samples: samples.map(D::Samples::from_canonical).collect(),
-            counts: objective.counts(),
-            lessons: outcome.lessons,
-        })
-    }
-
-    /// The gradient of the mean cost of *each* batch element with respect to its natural
-    /// parameters, of their shape and on no tape: what variances are measured on.
-    ///
-    /// It comes from the same surrogate, on a tape of its own, so no network is involved.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate).
-    fn gradient<D: Distribution>(
-        &self,
-        noise: impl Into<NoiseSource>,
-        q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
-    ) -> Result<D::Parameters> {
-        self.gradient_of_kind(ObjectiveKind::Expectation, noise, q, cost)
-    }
-
-    /// As [`gradient`](Self::gradient), for a bound or whatever kind of objective.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate).
-    fn gradient_of_kind<D: Distribution>(
-        &self,
-        kind: ObjectiveKind,
-        noise: impl Into<NoiseSource>,
-        q: &D,
-        cost: impl Fn(D::Samples, &D) -> Tensor<2>,
-    ) -> Result<D::Parameters> {
-        let leaf = D::from_law(q.law().leaf());
-        let objective = Single::new(&leaf, cost).of_kind(kind);
-        let estimate = self.estimate_objective(noise, &objective)?;
-        Ok(natural_gradient(&leaf, &estimate))
-    }
-}
-
-impl<E: Estimator + ?Sized> EstimatorExt for E {}
-
 /// The one way through, whatever the number of layers.
-fn run<E: Estimator + ?Sized>(
+pub(super) fn run<E: Estimator + ?Sized>(
     estimator: &E,
     noise: &NoiseSource,
     objective: &CountedObjective,
@@ -341,21 +187,4 @@ fn run<E: Estimator + ?Sized>(
             because: "",
         }),
     }
-}
-
-/// The surrogate averages over the batch; its gradient times the batch size is that of each
-/// element.
-fn natural_gradient<D: Distribution>(leaf: &D, estimate: &Estimate<D>) -> D::Parameters {
-    let natural = leaf.law().natural();
-    // A cost without any dependence on z or q leaves the surrogate a constant.
-    let gradient = estimate
-        .surrogate
-        .is_tracked()
-        .then(|| natural.grad(&estimate.surrogate.backward()))
-        .flatten();
-    let gradient = match gradient {
-        Some(gradient) => gradient * natural.dims()[0] as f64,
-        None => natural.inner().zeros_like(),
-    };
-    D::Parameters::from_canonical(gradient)
 }

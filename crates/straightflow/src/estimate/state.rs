@@ -10,9 +10,10 @@ use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
+use super::ext::Estimate;
 use super::facts::Entry;
 use super::network::{ControlNetwork, Network};
-use super::run::{Estimate, Estimator};
+use super::run::Estimator;
 use crate::Key;
 use crate::distribution::{Distribution, Law};
 use crate::error::{Error, Result};
@@ -66,20 +67,20 @@ impl StateShape {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
+/// # fn main() -> Result<()> {
 /// let device = Device::flex().autodiff();
 /// let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 /// let x = Tensor::<2>::ones([3, 4], &device); // what the encoder sees
 ///
-/// let estimator = "reinforce:baseline=learned".parse::<Spec>()?.build()?;
+/// let estimator = estimator("reinforce:baseline=learned")?;
 /// let shape = StateShape { features: 4, below: 0, d: 2, k: 1, dtype: x.dtype() };
 /// let mut state = estimator.init_state(Key::new(1), shape, &device).expect("it learns");
 /// let mut optimiser = AdamConfig::new().init();
 /// for step in 0..3 {
 ///     let q = Bernoulli::from_logits(logits.clone())?;
 ///     let bound = estimator.bind(&state, Some(x.clone()))?;
-///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z, _q| {
-///         (z - 0.3).square().sum_dim(2).squeeze_dim(2)
+///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z| {
+///         (z - 0.3).square().sum_dim(2)
 ///     })?;
 ///     let mut grads = estimate.surrogate.backward();
 ///     // The model takes its gradients from the same `grads`.

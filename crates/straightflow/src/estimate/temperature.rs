@@ -18,8 +18,8 @@ use super::facts::OptionValue;
 /// ```
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
-/// let scheduled = "gumbel-softmax:temperature=1>0.1@0.01".parse::<Spec>()?.build()?;
+/// # fn main() -> Result<()> {
+/// let scheduled = estimator("gumbel-softmax:temperature=1>0.1@0.01")?;
 /// for step in 0..3 {
 ///     let estimator = scheduled.at_step(step)?;
 ///     # let _ = estimator;

@@ -126,12 +126,12 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::zeros([1, 2], &Device::flex()))?;
-    /// let estimator = "debiased-st:preset=stateless,samples=1000".parse::<Spec>()?.build()?;
+    /// let estimator = estimator("debiased-st:preset=stateless,samples=1000")?;
     /// // Not linear: straight-through would give a mean of 0.5 for both coordinates.
-    /// let gradient = estimator.gradient(Key::new(1), &q, |z, _q| {
-    ///     z.powf_scalar(4.0).sum_dim(2).squeeze_dim(2)
+    /// let gradient = estimator.gradient(Key::new(1), &q, |z| {
+    ///     z.powf_scalar(4.0).sum_dim(2)
     /// })?;
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
     /// assert!(gradient.iter().all(|g| (g - 0.25).abs() < 0.06));

@@ -35,11 +35,11 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
-    /// let fixed = "double-cv:alpha=-1,tune=off".parse::<Spec>()?.build()?;
-    /// let gradient = fixed.gradient(Key::new(1), &q, |z, _q| {
-    ///     z.sum_dim(2).squeeze_dim(2) * 2.0
+    /// let fixed = estimator("double-cv:alpha=-1,tune=off")?;
+    /// let gradient = fixed.gradient(Key::new(1), &q, |z| {
+    ///     z.sum_dim(2) * 2.0
     /// })?;
     /// // Two draws are exact on a linear cost.
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();

@@ -21,10 +21,10 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
-    /// let estimate = Enumerate::default().estimate(Key::new(1), &q, |z, _q| {
-    ///     z.sum_dim(2).square().squeeze_dim(2)
+    /// let estimate = Enumerate::default().estimate(Key::new(1), &q, |z| {
+    ///     z.sum_dim(2).square()
     /// })?;
     /// assert_eq!(estimate.values.dims(), [8, 1]);
     /// assert!((estimate.surrogate.into_scalar::<f32>() - 3.0).abs() < 1e-5);

@@ -37,11 +37,11 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
-    /// let cubic = "fini:order=3".parse::<Spec>()?.build()?;
+    /// # fn main() -> Result<()> {
+    /// let cubic = estimator("fini:order=3")?;
     /// let q = Poisson::from_log_rates(Tensor::zeros([4, 2], &Device::flex()))?;
-    /// let gradient = cubic.gradient(Key::new(1), &q, |z, _q| {
-    ///     z.powi_scalar(3).sum_dim(2).squeeze_dim(2)
+    /// let gradient = cubic.gradient(Key::new(1), &q, |z| {
+    ///     z.powi_scalar(3).sum_dim(2)
     /// })?;
     /// assert_eq!(gradient.dims(), [4, 2]);
     /// # Ok(())

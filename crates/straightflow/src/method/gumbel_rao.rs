@@ -42,7 +42,7 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let estimator = GumbelRaoConfig { draws: 100, ..Default::default() }.init()?;

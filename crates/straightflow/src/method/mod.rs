@@ -4,8 +4,9 @@
 //! file names it, and by its type in code. [`REGISTRY`] is the list from which command line,
 //! documentation, tests, benches and reports are made.
 
+use crate::distribution::FamilyKind;
 use crate::error::{Error, Result};
-use crate::estimate::{Entry, Estimator, Spec, near};
+use crate::estimate::{Entry, Estimator, Layers, Spec, near};
 
 // Named here, so that rustfmt and editors see the files, and once more in the list below, which has
 // the order of the documentation. A test compares the two with the folder.
@@ -97,4 +98,29 @@ impl Spec {
     pub fn build(&self) -> Result<Box<dyn Estimator>> {
         find(self.id())?.build_spec(self)
     }
+}
+
+/// Any method by its specification, `id` or `id:key=value,key=value`.
+///
+/// # Errors
+///
+/// If the specification is malformed, and as [`Spec::build`].
+///
+/// ```
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<()> {
+/// let method = estimator("disarm:samples=4")?;
+/// assert_eq!(method.draws(), 4);
+/// # Ok(())
+/// # }
+/// ```
+pub fn estimator(spec: &str) -> Result<Box<dyn Estimator>> {
+    spec.parse::<Spec>()?.build()
+}
+
+/// The methods whose samples can be drawn on the tape, for variables of a family.
+pub(crate) fn drop_ins(family: FamilyKind) -> Vec<&'static str> {
+    let fits = |entry: &&&Entry| entry.layers == Layers::Tape && entry.families.contains(&family);
+    REGISTRY.iter().filter(fits).map(|entry| entry.id).collect()
 }

@@ -51,11 +51,11 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let rates = Tensor::<2>::from_floats([[5.0, 0.5]], &Device::flex());
     /// let q = Poisson::from_rates(rates)?;
-    /// let gradient = Muprop::default().gradient(Key::new(1), &q, |z, _q| {
-    ///     z.sum_dim(2).squeeze_dim(2) * 2.0
+    /// let gradient = Muprop::default().gradient(Key::new(1), &q, |z| {
+    ///     z.sum_dim(2) * 2.0
     /// })?;
     /// // One draw is exact on a linear cost: 2 d rate / d log rate.
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();

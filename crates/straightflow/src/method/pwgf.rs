@@ -103,14 +103,14 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let rates = Tensor::<2>::full([1, 3], 5.0, &device).require_grad();
     /// let z = Pwgf::default().sample(Key::new(1), &Poisson::from_rates(rates.clone())?, 64)?;
     /// let grads = (z.clone() * z).mean().backward();
     /// assert_eq!(rates.grad(&grads).unwrap().dims(), [1, 3]);
     ///
-    /// let paper = "pwgf:preset=paper,cv=off".parse::<Spec>()?.build()?;
+    /// let paper = estimator("pwgf:preset=paper,cv=off")?;
     /// assert_eq!(paper.spec().to_string(), "pwgf:preset=paper,cv=off");
     /// # Ok(())
     /// # }

@@ -59,12 +59,12 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let logits = Tensor::<2>::zeros([1, 1], &Device::flex());
     /// let q = Bernoulli::from_logits(logits)?;
-    /// let estimator = "reinforce:baseline=loo,samples=1000".parse::<Spec>()?.build()?;
+    /// let estimator = estimator("reinforce:baseline=loo,samples=1000")?;
     /// // The cost need not be differentiable.
-    /// let gradient = estimator.gradient(Key::new(1), &q, |z, _q| z.round().squeeze_dim(2))?;
+    /// let gradient = estimator.gradient(Key::new(1), &q, |z| z.round())?;
     /// // p (1 - p) (f(1) - f(0))
     /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.01);
     /// # Ok(())

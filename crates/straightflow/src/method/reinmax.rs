@@ -32,16 +32,16 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let q = Categorical::from_logits(logits.clone())?;
-    /// let estimator = "reinmax:temperature=1.1".parse::<Spec>()?.build()?;
-    /// let estimate = estimator.estimate(Key::new(1), &q, |z, _q| {
-    ///     z.slice([0..1, 0..1, 0..2, 0..1]).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
+    /// let estimator = estimator("reinmax:temperature=1.1")?;
+    /// let estimate = estimator.estimate(Key::new(1), &q, |z| {
+    ///     z.slice([0..1, 0..1, 0..2, 0..1]).sum_dims(&[2, 3])
     /// })?;
     /// assert_eq!(logits.grad(&estimate.surrogate.backward()).unwrap().dims(), [1, 2, 4]);
-    /// assert!("reinmax:temperature=0.9".parse::<Spec>()?.build().is_err());
+    /// assert!(estimator("reinmax:temperature=0.9").is_err());
     /// # Ok(())
     /// # }
     /// ```

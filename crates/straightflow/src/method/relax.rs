@@ -55,7 +55,7 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
     /// let relax = Relax::default();
@@ -65,8 +65,8 @@ method! {
     /// for step in 0..3 {
     ///     let q = Bernoulli::from_logits(logits.clone())?; // a tape serves one backward pass
     ///     let bound = relax.bind(&state, None)?;
-    ///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z, _q| {
-    ///         (z - 0.499).square().squeeze_dim(2)
+    ///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z| {
+    ///         (z - 0.499).square()
     ///     })?;
     ///     let mut grads = estimate.surrogate.backward();
     ///     let own = GradientsParams::from_module(&mut grads, &state);

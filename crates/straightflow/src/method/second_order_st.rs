@@ -54,12 +54,12 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
     /// let estimator = SecondOrderStConfig { samples: 1000, ..Default::default() }.init()?;
     /// let q = Poisson::from_rates(rates.clone())?;
-    /// let estimate = estimator.estimate(Key::new(1), &q, |z, _q| z.square().squeeze_dim(2))?;
+    /// let estimate = estimator.estimate(Key::new(1), &q, |z| z.square())?;
     /// let gradient: f32 = rates.grad(&estimate.surrogate.backward()).unwrap().into_scalar();
     /// // d/dm E z^2 = 2 m + 1; straight-through would give 2 m.
     /// assert!((gradient - 11.0).abs() < 0.6);

@@ -26,7 +26,7 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let log_rates = Tensor::<2>::zeros([1, 2], &device).require_grad();
     /// let q = Poisson::from_log_rates(log_rates.clone())?;

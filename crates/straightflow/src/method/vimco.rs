@@ -31,15 +31,17 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
     /// let prior = q.constant();
     /// // log q(z) - log p(z) - log p(x | z), for a likelihood that likes ones.
-    /// let estimate = Vimco::default().estimate_bound(Key::new(1), &q, |z, q| {
+    /// let weight = Single::new(&q, prior, |z, q, prior| {
     ///     q.log_prob(z.clone()) - prior.log_prob(z.clone()) - z.sum_dim(2).squeeze_dim(2)
-    /// })?;
+    /// });
+    /// let bound = weight.of_kind(ObjectiveKind::Bound);
+    /// let estimate = Vimco::default().estimate_objective(Key::new(1), &bound)?;
     /// assert!(logits.grad(&estimate.surrogate.backward()).is_some());
     /// # Ok(())
     /// # }

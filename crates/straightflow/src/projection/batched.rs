@@ -62,7 +62,7 @@ impl Measure {
     /// use straightflow::prelude::*;
     /// use straightflow::projection::Measure;
     ///
-    /// # fn main() -> Result<(), straightflow::Error> {
+    /// # fn main() -> Result<()> {
     /// // Fits a rate to counts, without a likelihood.
     /// let device = Device::flex().autodiff();
     /// let log_rate = Tensor::<2>::zeros([1, 1], &device).require_grad();

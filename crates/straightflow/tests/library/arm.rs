@@ -10,7 +10,7 @@ use crate::support::{assert_close, leaf, tensor, values};
 
 pub const LOGITS: [f64; 7] = [-3.1, -1.3, -0.2, 0.0, 0.4, 1.1, 2.7];
 
-pub fn typed_cost(z: Tensor<3>, _: &Bernoulli) -> Tensor<2> {
+pub fn typed_cost(z: Tensor<3>) -> Tensor<2> {
     cost(z.unsqueeze_dim(3))
 }
 
@@ -214,7 +214,7 @@ fn the_surrogate_and_its_price() {
         assert_eq!(plain.counts.gradients(), price.gradients, "{spec}");
         assert_eq!(plain.values.dims(), [evaluations, 2], "{spec}");
         assert_eq!(plain.samples[0].dims(), [evaluations, 2, 2], "{spec}");
-        let costs = values(typed_cost(plain.samples[0].clone(), &q));
+        let costs = values(typed_cost(plain.samples[0].clone()));
         assert_close(spec, &values(plain.values), &costs, 1e-14);
 
         let whole = values(logits.grad(&grads).expect("gradient"));
@@ -226,8 +226,8 @@ fn the_surrogate_and_its_price() {
 
         let scale = leaf::<1>(&[1.4], [1], DType::F64);
         let q = Bernoulli::from_logits(logits.clone()).expect("valid");
-        let scaled = estimator.estimate(Key::new(2), &q, |z, q| {
-            typed_cost(z, q) * scale.clone().unsqueeze::<2>()
+        let scaled = estimator.estimate(Key::new(2), &q, |z| {
+            typed_cost(z) * scale.clone().unsqueeze::<2>()
         });
         let scaled = scaled.expect("valid").surrogate;
         let mean = costs.iter().sum::<f64>() / costs.len() as f64;
@@ -288,7 +288,7 @@ fn saturated_logits_have_no_gradient() {
 fn other_families_and_too_few_draws_are_refused() {
     let q = Poisson::from_rates(tensor(&[1.0], [1, 1], DType::F32)).expect("valid");
     for spec in ["arm", "disarm", "arms"] {
-        let refused = build(spec).gradient(Key::new(1), &q, |z, _| z.squeeze_dim(2));
+        let refused = build(spec).gradient(Key::new(1), &q, |z| z);
         assert!(
             matches!(refused, Err(Error::UnsupportedFamily { .. })),
             "{spec}"
@@ -321,8 +321,8 @@ fn a_model_may_be_trained_on_the_first_draws_alone() {
         let scale = leaf(&[1.5], [1], DType::F64);
         let noise = tensor(&u, [2, 1, 2, 1], DType::F64);
         let estimate = build(spec)
-            .estimate(vec![noise], &q, |z, q| {
-                typed_cost(z, q) * scale.clone().unsqueeze::<2>()
+            .estimate(vec![noise], &q, |z| {
+                typed_cost(z) * scale.clone().unsqueeze::<2>()
             })
             .expect("valid");
         let value = values(estimate.surrogate.clone().inner());

@@ -40,7 +40,7 @@ fn input(dtype: DType) -> Tensor<2> {
     tensor(&INPUT, [BATCH, FEATURES], dtype)
 }
 
-fn cost(z: Tensor<3>, _: &Bernoulli) -> Tensor<2> {
+fn cost(z: Tensor<3>) -> Tensor<2> {
     let [a, b] = [0, 1].map(|j| z.clone().narrow(2, j, 1).squeeze_dim::<2>(2));
     a.clone() * 1.7 + b.clone() * 0.4 - a * b * 0.9 + 2.0
 }
@@ -111,9 +111,7 @@ fn the_network_learns_its_squared_error_and_nothing_leaks() {
     let scale = leaf::<1>(&[1.0], [1], DType::F64);
     let noise = vec![tensor(&DRAWS, [2, BATCH, 2, 1], DType::F64)];
     let bound = estimator.bind(&state, Some(x.clone())).expect("its own");
-    let estimate = bound.estimate(noise, &q, |z, q| {
-        cost(z, q) * scale.clone().unsqueeze::<2>()
-    });
+    let estimate = bound.estimate(noise, &q, |z| cost(z) * scale.clone().unsqueeze::<2>());
     let estimate = estimate.expect("valid");
     let f = |n: usize, b: usize| cost_at(&DRAWS[(n * BATCH + b) * 2..][..2]);
     let mean_cost = (0..2 * BATCH).map(|i| f(i / BATCH, i % BATCH)).sum::<f64>() / 6.0;
@@ -168,7 +166,7 @@ fn the_moving_average_is_the_stated_one() {
         let factor = f64::from(step) - 1.4;
         let noise = vec![tensor(&DRAWS, [2, BATCH, 2, 1], DType::F64)];
         let bound = estimator.bind(&state, None).expect("its own");
-        let scaled = |z: Tensor<3>, q: &Bernoulli| cost(z, q) * factor;
+        let scaled = |z: Tensor<3>| cost(z) * factor;
         let gradient = bound.gradient(noise.clone(), &q, scaled).expect("valid");
         let average = if step == 0 { 0.0 } else { sum / weight };
         let want: Vec<f64> = (0..BATCH * 2)
@@ -257,9 +255,8 @@ fn training_takes_variance_away() {
     let x = tensor::<2>(&x, [ELEMENTS, 1], DType::F32);
     let logits = leaf::<2>(&[0.0; ELEMENTS * 3], [ELEMENTS, 3], DType::F32);
     let q = || Bernoulli::from_logits(logits.clone()).expect("valid");
-    let cost = |z: Tensor<3>, _: &Bernoulli| {
-        z.sum_dim(2).squeeze_dim::<2>(2) * 0.2 + (x.clone() * 3.0 + 1.0).transpose()
-    };
+    let cost =
+        |z: Tensor<3>| z.sum_dim(2).squeeze_dim::<2>(2) * 0.2 + (x.clone() * 3.0 + 1.0).transpose();
     let variance = |estimator: &dyn Estimator| {
         let draws: Vec<Vec<f64>> = (0..200)
             .map(|i| {

@@ -7,7 +7,7 @@ use straightflow::prelude::*;
 
 use crate::support::{tensor, values};
 
-fn sum(z: Tensor<3>, _: &Bernoulli) -> Tensor<2> {
+fn sum(z: Tensor<3>) -> Tensor<2> {
     z.sum_dim(2).squeeze_dim(2)
 }
 
@@ -104,18 +104,18 @@ fn means_out_of_range_are_named_as_they_were_given() {
 fn costs_are_checked() {
     let q = bernoulli(&[0.1, 0.2]);
     let st = StraightThroughConfig { samples: 3 }.init().expect("valid");
-    let wrong = st.estimate(Key::new(1), &q, |z, _| z.sum_dim(0).squeeze_dim(0));
+    let wrong = st.estimate(Key::new(1), &q, |z| z.sum_dim(0).squeeze_dim::<2>(0));
     assert_eq!(
         wrong.expect_err("the wrong dimension was summed"),
         Error::CostShape {
             expected: [3, 1],
-            got: [1, 2]
+            got: vec![1, 2]
         }
     );
-    let nan = st.estimate(Key::new(1), &q, |z, q| {
+    let nan = st.estimate(Key::new(1), &q, |z| {
         let [n, ..] = z.dims();
         let poison = tensor(&[0.0, f64::NAN, 0.0], [n, 1], DType::F32);
-        sum(z, q) + poison
+        sum(z) + poison
     });
     let Err(Error::NonFiniteCost {
         draw,

@@ -16,7 +16,7 @@ fn expected_gradient(
     estimator: &dyn Estimator,
     family: Family,
     natural: f64,
-    cost: impl Fn(Tensor<4>, &Law) -> Tensor<2>,
+    cost: impl Fn(Tensor<4>) -> Tensor<4>,
 ) -> f64 {
     let law = family.count_law(natural).expect("ordered");
     let (lo, hi) = law.window(60.0);
@@ -53,7 +53,7 @@ fn straight_through_misses_the_derivative_of_the_variance() {
         ),
         (Family::Bernoulli, logit(0.2), -0.6),
     ] {
-        let square = |z: Tensor<4>, _: &Law| z.square().squeeze_dims(&[2, 3]);
+        let square = |z: Tensor<4>| z.square();
         let st = StraightThrough::default();
         let got = expected_gradient(&st, family, natural, square);
         let q = Law::new(family, tensor(&[natural], [1, 1, 1], DType::F64)).expect("valid");
@@ -79,9 +79,9 @@ fn straight_through_of_a_categorical_variable_is_the_softmax_jacobian() {
     let q = q.expect("valid");
     let identity = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     let noise = vec![tensor(&identity, [1, 3, 1, 3], DType::F64)];
-    let got = StraightThrough::default().gradient(noise, &q, |z, _| {
+    let got = StraightThrough::default().gradient(noise, &q, |z| {
         let target = tensor::<4>(&target, [1, 1, 1, 3], DType::F64);
-        (z - target).square().sum_dim(3).squeeze_dims(&[2, 3])
+        (z - target).square().sum_dim(3)
     });
     let got = values(got.expect("valid"));
     for (i, row) in got.chunks(3).enumerate() {
@@ -123,7 +123,7 @@ fn drop_in_and_estimate_give_the_same_bits() {
                 let drop_in = values(parameters.grad(&grads).expect("gradient"));
 
                 let (parameters, q) = live();
-                let estimate = st.estimate(key, &q, |z, _| cost(z)).expect("valid");
+                let estimate = st.estimate(key, &q, |z| cost(z)).expect("valid");
                 let grads = estimate.surrogate.backward();
                 let by_estimate = values(parameters.grad(&grads).expect("gradient"));
 
@@ -165,11 +165,11 @@ fn estimates_carry_values_samples_and_counts() {
     let logits = leaf::<2>(&[0.2, -0.4, 1.0, 0.0, 0.3, -2.0], [3, 2], DType::F64);
     let q = Bernoulli::from_logits(logits).expect("valid");
     let st = StraightThroughConfig { samples: 4 }.init().expect("valid");
-    let cost = |z: Tensor<3>, _: &Bernoulli| (z - 0.3).square().sum_dim(2).squeeze_dim(2);
+    let cost = |z: Tensor<3>| (z - 0.3).square().sum_dim(2);
     let estimate = st.estimate(Key::new(23), &q, cost).expect("valid");
     assert_eq!(estimate.values.dims(), [4, 3]);
     assert_eq!(estimate.samples[0].dims(), [4, 3, 2]);
-    let recomputed = values(cost(estimate.samples[0].clone(), &q));
+    let recomputed = values(cost(estimate.samples[0].clone()));
     assert_eq!(values(estimate.values.clone()), recomputed);
     let mean = recomputed.iter().sum::<f64>() / 12.0;
     assert_close("value", &values(estimate.surrogate.clone()), &[mean], 1e-14);
@@ -192,7 +192,7 @@ fn the_direct_dependence_enters_once_and_can_be_dropped() {
         let logits = leaf::<2>(&natural, [1, 2], DType::F64);
         let q = Bernoulli::from_logits(logits.clone()).expect("valid");
         let noise = vec![tensor(&z, [2, 1, 2, 1], DType::F64)];
-        let estimate = StraightThrough::default().estimate(noise, &q, |z, q| {
+        let estimate = StraightThrough::default().estimate_with(noise, &q, (), |z, q, ()| {
             if direct {
                 q.log_prob(z)
             } else {
@@ -217,7 +217,7 @@ fn the_direct_dependence_enters_once_and_can_be_dropped() {
 #[test]
 fn gradients_are_per_batch_element() {
     let natural = [0.4, -1.1, 0.7, 2.0];
-    let cost = |z: Tensor<3>, _: &Bernoulli| (z - 0.3).square().sum_dim(2).squeeze_dim(2);
+    let cost = |z: Tensor<3>| (z - 0.3).square().sum_dim(2);
     let q = |natural: &[f64]| {
         let batch = natural.len() / 2;
         Bernoulli::from_logits(tensor(natural, [batch, 2], DType::F64)).expect("valid")
@@ -244,9 +244,9 @@ fn objectives_may_be_types_and_may_be_constant() {
             Ok(self.0.clone())
         }
 
-        fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Tensor<2> {
+        fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Result<Tensor<2>> {
             let gap = z[0].clone() - self.1;
-            gap.square().sum_dim(2).squeeze_dim(2)
+            Ok(gap.square().sum_dim(2).squeeze_dim(2))
         }
     }
     let q = || Bernoulli::from_logits(leaf::<2>(&[0.4, -1.1], [1, 2], DType::F64)).expect("valid");
@@ -254,15 +254,13 @@ fn objectives_may_be_types_and_may_be_constant() {
     let by_type = st
         .estimate_objective(Key::new(25), &Distance(q(), 0.3))
         .expect("valid");
-    let by_closure = st.estimate(Key::new(25), &q(), |z, _| {
-        (z - 0.3).square().sum_dim(2).squeeze_dim(2)
-    });
+    let by_closure = st.estimate(Key::new(25), &q(), |z| (z - 0.3).square().sum_dim(2));
     assert_eq!(
         values(by_type.values),
         values(by_closure.expect("valid").values)
     );
 
-    let constant = st.gradient(Key::new(25), &q(), |z, _| {
+    let constant = st.gradient(Key::new(25), &q(), |z| {
         tensor(&vec![7.0; z.dims()[0]], [z.dims()[0], 1], DType::F64)
     });
     assert_eq!(values(constant.expect("valid")), [0.0, 0.0]);
@@ -325,18 +323,16 @@ impl Objective<Bernoulli> for Weighted {
         Ok(self.q.clone())
     }
 
-    fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Tensor<2> {
+    fn cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Result<Tensor<2>> {
         self.live.fetch_add(1, Ordering::Relaxed);
-        (z[0].clone() * self.weight.clone())
-            .sum_dim(2)
-            .squeeze_dim(2)
+        let product = z[0].clone() * self.weight.clone();
+        Ok(product.sum_dim(2).squeeze_dim(2))
     }
 
-    fn frozen_cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Tensor<2> {
+    fn frozen_cost(&self, z: &[Tensor<3>], _q: &[Bernoulli]) -> Result<Tensor<2>> {
         self.frozen.fetch_add(1, Ordering::Relaxed);
-        (z[0].clone() * self.weight.clone().inner())
-            .sum_dim(2)
-            .squeeze_dim(2)
+        let product = z[0].clone() * self.weight.clone().inner();
+        Ok(product.sum_dim(2).squeeze_dim(2))
     }
 }
 

@@ -55,11 +55,12 @@ fn nothing_is_nan_at_the_edges() {
             let grads = direct.backward();
             finite(&what, &values(parameters.grad(&grads).expect("gradient")));
 
-            let estimate = StraightThrough::default().estimate(Key::new(32), &q, |z, q| {
-                let z = z * 1e-3;
-                let part = z.clone().sin().sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
-                part + q.log_prob(z * 1e3) * 1e-6
-            });
+            let estimate =
+                StraightThrough::default().estimate_with(Key::new(32), &q, (), |z, q, ()| {
+                    let z = z * 1e-3;
+                    let part = z.clone().sin().sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
+                    part + q.log_prob(z * 1e3) * 1e-6
+                });
             let grads = estimate.expect("finite").surrogate.backward();
             finite(&what, &values(parameters.grad(&grads).expect("gradient")));
         }
@@ -111,12 +112,12 @@ fn the_smallest_shapes_work() {
         let st = StraightThrough::default();
         assert_eq!(q.sample(Key::new(35), 1).dims(), [1, 1, 1, k]);
         let sum = |z: Tensor<4>| z.sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
-        let estimate = st.estimate(Key::new(35), &q, |z, _| sum(z)).expect("valid");
+        let estimate = st.estimate(Key::new(35), &q, |z| sum(z)).expect("valid");
         assert_eq!(estimate.values.dims(), [1, 1]);
         let grads = estimate.surrogate.backward();
         assert_eq!(parameters.grad(&grads).expect("gradient").dims(), [1, 1, k]);
         let exact = Exact::default()
-            .gradient(&q, |z, _| sum(z))
+            .gradient(&q, |z| sum(z))
             .expect("few states");
         assert_eq!(exact.dims(), [1, 1, k]);
     }

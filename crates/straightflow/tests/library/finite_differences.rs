@@ -45,7 +45,7 @@ fn expectation(
     let noise = noise
         .iter()
         .map(|x| tensor(x, [1, batch, 1, 1], DType::F64));
-    let gradient = estimator.gradient(noise.collect::<Vec<_>>(), &q, |z, _| awkward(z));
+    let gradient = estimator.gradient(noise.collect::<Vec<_>>(), &q, |z| awkward(z));
     let gradient = values(gradient.expect("valid"));
     gradient.iter().zip(probability).map(|(g, p)| g * p).sum()
 }
@@ -60,7 +60,7 @@ fn finite_differences_are_unbiased() {
         (Family::NegativeBinomial { dispersion: 2.5 }, 0.9),
     ] {
         let one = Law::new(family, tensor(&[natural], [1, 1, 1], DType::F64)).expect("valid");
-        let exact = Exact::default().gradient(&one.clone(), |z, _| awkward(z));
+        let exact = Exact::default().gradient(&one.clone(), |z| awkward(z));
         let exact = values(exact.expect("few states"))[0];
         let (z, p) = states(&one);
         let got = match family {
@@ -93,11 +93,11 @@ fn finite_differences_of_several_coordinates_are_unbiased() {
     let estimator = FiniteDifference::default();
     for law in laws(DType::F64) {
         let one = Law::new(law.family(), law.natural().narrow(0, 0, 1)).expect("valid");
-        let exact = Exact::default().gradient(&one.clone(), |z, _| awkward(z));
+        let exact = Exact::default().gradient(&one.clone(), |z| awkward(z));
         let exact = values(exact.expect("few states"));
         let replicas = 40_000;
         let many = Law::new(law.family(), one.natural().repeat_dim(0, replicas)).expect("valid");
-        let got = estimator.gradient(Key::new(61), &many, |z, _| awkward(z));
+        let got = estimator.gradient(Key::new(61), &many, |z| awkward(z));
         let got = values(got.expect("valid"));
         let size = exact.len();
         for (j, exact) in exact.iter().enumerate() {
@@ -123,7 +123,7 @@ fn finite_differences_of_several_coordinates_are_unbiased() {
 /// On linear costs every estimate is exact.
 #[test]
 fn finite_differences_have_no_variance_on_linear_costs() {
-    let cost = |z: Tensor<4>, _: &Law| (z * 2.0).sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
+    let cost = |z: Tensor<4>| (z * 2.0).sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
     for law in laws(DType::F64) {
         let q = law.clone();
         let exact = values(Exact::default().gradient(&q, cost).expect("few states"));
@@ -138,18 +138,18 @@ fn finite_differences_have_no_variance_on_linear_costs() {
 fn enumeration_is_the_oracle() {
     for law in laws(DType::F64) {
         let what = format!("{:?}", law.family());
-        let cost = |z: Tensor<4>, q: &Law| awkward(z.clone()) + q.log_prob(z) * 0.2;
         let q = law.clone();
-        let exact = values(Exact::default().gradient(&q, cost).expect("few states"));
+        let cost = Single::new(&q, (), |z, q, ()| awkward(z.clone()) + q.log_prob(z) * 0.2);
+        let exact = values(Exact::default().gradient_of(&cost).expect("few states"));
         let got = Enumerate::default()
-            .gradient(Key::new(63), &q, cost)
+            .gradient_of(Key::new(63), &cost)
             .expect("few states");
         assert_close(&what, &values(got), &exact, 1e-12);
         let estimate = Enumerate::default()
-            .estimate(Key::new(63), &q, cost)
+            .estimate_objective(Key::new(63), &cost)
             .expect("few states");
         let mean = Exact::default()
-            .expectation(&q, cost)
+            .expectation_of(&cost)
             .expect("few states")
             .surrogate();
         assert_close(&what, &values(estimate.surrogate), &values(mean), 1e-12);
@@ -157,8 +157,7 @@ fn enumeration_is_the_oracle() {
         assert_eq!(estimate.counts.evaluations(), price.evaluations, "{what}");
     }
     let wide = Bernoulli::from_logits(tensor(&[0.0; 25], [1, 25], DType::F32)).expect("valid");
-    let refused =
-        Enumerate::default().estimate(Key::new(63), &wide, |z, _| z.sum_dim(2).squeeze_dim(2));
+    let refused = Enumerate::default().estimate(Key::new(63), &wide, |z| z.sum_dim(2));
     assert!(matches!(refused, Err(Error::TooManyStates { .. })));
 }
 
@@ -170,9 +169,8 @@ fn finite_differences_cost_what_they_declare() {
         let weight = leaf::<4>(&[1.5], [1, 1, 1, 1], DType::F32);
         let estimator = FiniteDifferenceConfig { samples: 3 }.init().expect("valid");
         let q = law.leaf();
-        let estimate = estimator.estimate(Key::new(64), &q, |z, _| {
-            (z * weight.clone()).sum_dims(&[2, 3]).squeeze_dims(&[2, 3])
-        });
+        let estimate =
+            estimator.estimate(Key::new(64), &q, |z| (z * weight.clone()).sum_dims(&[2, 3]));
         let estimate = estimate.expect("valid");
         let price = estimator.price(&law, 3);
         assert_eq!(
@@ -210,11 +208,11 @@ fn fini_is_exact_on_polynomials() {
                     Law::new(Family::Poisson, natural).expect("valid")
                 };
                 let exact = Exact::default()
-                    .gradient(&law(1), |z, _| power(z))
+                    .gradient(&law(1), |z| power(z))
                     .expect("few");
                 let exact = values(exact)[0];
                 let noise = vec![tensor(&z, [1, batch, 1, 1], DType::F64)];
-                let got = estimator.gradient(noise, &law(batch), |z, _| power(z));
+                let got = estimator.gradient(noise, &law(batch), |z| power(z));
                 let got = values(got.expect("valid"));
                 let got: f64 = got.iter().zip(&p).map(|(g, p)| g * p).sum();
                 let error = (got - exact).abs() / exact.abs();
@@ -236,13 +234,13 @@ fn fini_of_order_two_is_second_order_straight_through() {
         for law in laws(dtype) {
             let q = law.clone();
             let key = Key::new(65);
-            let fini = Fini::default().gradient(key, &q, |z, _| awkward(z));
+            let fini = Fini::default().gradient(key, &q, |z| awkward(z));
             let supported = Fini::default().entry().families;
             if !supported.contains(&law.family().kind()) {
                 assert!(matches!(fini, Err(Error::UnsupportedFamily { .. })));
                 continue;
             }
-            let second = SecondOrderSt::default().gradient(key, &q, |z, _| awkward(z));
+            let second = SecondOrderSt::default().gradient(key, &q, |z| awkward(z));
             let (fini, second) = (fini.expect("valid"), second.expect("valid"));
             assert_close("order 2", &values(fini), &values(second), tolerance);
             let cubic = FiniConfig {
@@ -251,7 +249,7 @@ fn fini_of_order_two_is_second_order_straight_through() {
             }
             .init()
             .expect("valid");
-            let outcome = cubic.gradient(key, &q, |z, _| awkward(z));
+            let outcome = cubic.gradient(key, &q, |z| awkward(z));
             assert_eq!(outcome.is_ok(), law.family() == Family::Poisson);
         }
     }
@@ -272,7 +270,7 @@ fn fini_weights_survive_vanishing_rates() {
     let q = law.expect("valid");
     for order in 2..=4 {
         let estimator = FiniConfig { order, samples: 1 }.init().expect("valid");
-        let got = estimator.gradient(Key::new(66), &q, |z, _| (z + 1.0).squeeze_dims(&[2, 3]));
+        let got = estimator.gradient(Key::new(66), &q, |z| z + 1.0);
         assert_eq!(values(got.expect("valid")), [0.0], "order {order}");
     }
 }
@@ -291,7 +289,7 @@ fn fini_weights_are_finite_at_tiny_rates() {
     ] {
         let estimator = FiniConfig { order, samples: 1 }.init().expect("valid");
         let noise = vec![tensor(&[0.0, 1.0], [1, 2, 1, 1], DType::F32)];
-        let got = estimator.gradient(noise, &q, |z, _| z.squeeze_dims(&[2, 3]));
+        let got = estimator.gradient(noise, &q, |z| z);
         assert_close("weights", &values(got.expect("valid")), &want, 1e-6);
     }
 }

@@ -87,7 +87,7 @@ fn expected(problem: &Problem, rate: f64) -> f64 {
 fn run(problem: &Problem, flow: &ProjectedFlow) -> Vec<FlowPoint> {
     let start = tensor(&[problem.start], [1, 1], DType::F64);
     let q = Poisson::from_rates(start).expect("valid");
-    flow.run(Key::new(51), &q, |z, _| (problem.cost)(z).squeeze_dim(2))
+    flow.run(Key::new(51), &q, |z| (problem.cost)(z))
         .expect("finite")
 }
 
@@ -221,9 +221,7 @@ fn one_step_can_be_looked_at() {
         steps: 1,
     };
     let q = Poisson::from_rates(tensor(&[3.0, 5.0], [1, 2], DType::F64)).expect("valid");
-    let step = flow.step(Key::new(52), &q, |z, _| {
-        z.square().sum_dim(2).squeeze_dim(2)
-    });
+    let step = flow.step(Key::new(52), &q, |z| z.square().sum_dim(2));
     let step = step.expect("finite");
     assert_eq!(
         (step.samples.len(), step.moved.len(), step.projected.len()),
@@ -247,9 +245,9 @@ fn unordered_variables_and_empty_clouds_are_refused() {
         steps: 1,
     };
     let q = Categorical::from_logits(tensor(&[0.0, 0.0], [1, 1, 2], DType::F32)).expect("valid");
-    let refused = flow.step(Key::new(1), &q, |z, _| z.sum_dim(3).squeeze_dims(&[2, 3]));
+    let refused = flow.step(Key::new(1), &q, |z| z.sum_dim(3));
     assert!(matches!(refused, Err(Error::Unordered { .. })));
     let q = Bernoulli::from_logits(tensor(&[0.0], [1, 1], DType::F32)).expect("valid");
-    let refused = flow.step(Key::new(1), &q, |z, _| z.sum_dim(2).squeeze_dim(2));
+    let refused = flow.step(Key::new(1), &q, |z| z.sum_dim(2));
     assert!(matches!(refused, Err(Error::Projection(_))));
 }

@@ -282,8 +282,8 @@ impl Objective<Law> for Only {
         Ok(self.law.clone())
     }
 
-    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
-        toy(z[0].clone(), &q[0])
+    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> straightflow::Result<Tensor<2>> {
+        Ok(toy(z[0].clone(), &q[0]))
     }
 
     fn kind(&self) -> ObjectiveKind {
@@ -332,10 +332,8 @@ fn one_layer_is_the_estimate_itself() {
             let got = values(gradient.expect("a gradient"));
 
             let leaf = law.leaf();
-            let single = match entry.objective {
-                ObjectiveKind::Expectation => estimator.estimate(Key::new(2), &leaf, toy),
-                ObjectiveKind::Bound => estimator.estimate_bound(Key::new(2), &leaf, toy),
-            };
+            let single = Single::new(&leaf, (), |z, q, ()| toy(z, q)).of_kind(entry.objective);
+            let single = estimator.estimate_objective(Key::new(2), &single);
             let gradient = leaf
                 .law()
                 .natural()
@@ -441,7 +439,7 @@ fn samples_belong_to_the_values() {
             assert_eq!(samples.dims(), [n, batch, 2, 1], "{}", entry.id);
         }
         let z: Vec<Tensor<4>> = estimate.samples.clone();
-        let cost = values(stack.cost(&z, &[]));
+        let cost = values(stack.cost(&z, &[]).expect("valid"));
         assert_close(entry.id, &values(estimate.values), &cost, 1e-14);
     }
 }
@@ -480,7 +478,7 @@ fn states_that_do_not_fit_a_chain_are_named() {
     let wide = leaf::<3>(&[0.0; 9], [BATCH, 3, 1], DType::F64);
     let wide = Law::new(Family::Bernoulli, wide).expect("valid");
     let bound = build("relax").bind(&state("relax"), None).expect("its own");
-    let cost = |z: Tensor<4>, _: &Law| crate::scalar::cost(z);
+    let cost = |z: Tensor<4>| crate::scalar::cost(z);
     let error = bound.estimate(Key::new(1), &wide, cost).map(|_| ());
     assert!(
         matches!(error, Err(Error::ControlWidth { .. })),
@@ -538,7 +536,7 @@ fn what_has_no_rule_is_refused() {
         fn layer(&self, _below: &[Tensor<4>]) -> straightflow::Result<Law> {
             self.0.layer(&[])
         }
-        fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
+        fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> straightflow::Result<Tensor<2>> {
             self.0.cost(z, q)
         }
     }

@@ -82,7 +82,7 @@ impl Objective<Law> for Stack {
         Law::new(self.family, (up + bias).reshape([n * batch, d, k]))
     }
 
-    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> Tensor<2> {
+    fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> straightflow::Result<Tensor<2>> {
         let [n, batch, d, k] = z[0].dims();
         let mut sum = Tensor::<2>::zeros([n, batch], (&z[0].device().inner(), z[0].dtype()));
         for (layer, z) in z.iter().enumerate() {
@@ -91,10 +91,10 @@ impl Objective<Law> for Stack {
             sum = sum + (z.clone() * a).sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
         }
         let cost = (sum.clone() * 1.3 + 0.2).sin() + sum.square() * 0.5;
-        match self.direct {
+        Ok(match self.direct {
             true => cost + layers_log_prob(q, z) * 0.3,
             false => cost,
-        }
+        })
     }
 }
 

@@ -20,6 +20,7 @@ mod gapped_straight_through;
 mod gumbel_rao;
 mod gumbel_softmax;
 mod hybrids;
+mod interface;
 mod layer_rules;
 mod layers;
 mod network;

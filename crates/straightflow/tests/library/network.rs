@@ -77,10 +77,10 @@ fn check<D: Distribution<Samples = Tensor<3>>>(
         let st = StraightThroughConfig { samples: DRAWS }
             .init()
             .expect("valid");
-        let estimate = st.estimate(Key::new(4), &q, |z, _| {
+        let estimate = st.estimate(Key::new(4), &q, |z| {
             let phase = TensorData::new(vec![0.0, 0.2], [1, 1, COORDINATES]);
             let phase = Tensor::<3>::from_data(phase, (&device, dtype));
-            (z * 1.3 + phase).sin().sum_dim(2).squeeze_dim(2)
+            (z * 1.3 + phase).sin().sum_dim(2)
         });
         let estimate = estimate.expect("valid");
         let z = values(estimate.samples[0].clone());
@@ -181,12 +181,10 @@ fn categorical() {
         let st = StraightThroughConfig { samples: DRAWS }
             .init()
             .expect("valid");
-        let estimate = st.estimate(Key::new(4), &q, |z, _| {
+        let estimate = st.estimate(Key::new(4), &q, |z| {
             // sin(1.3 z_1) + 0.5 z_1 z_2 of the two entries of each one-hot vector.
             let [a, b] = [0, 1].map(|i| z.clone().narrow(3, i, 1).squeeze_dim::<3>(3));
-            ((a.clone() * 1.3).sin() + a * b * 0.5)
-                .sum_dim(2)
-                .squeeze_dim(2)
+            ((a.clone() * 1.3).sin() + a * b * 0.5).sum_dim(2)
         });
         let estimate = estimate.expect("valid");
         let z = values(estimate.samples[0].clone());

@@ -20,7 +20,7 @@ fn awkward(z: Tensor<4>) -> Tensor<2> {
 /// `d/d natural E g = chain * sum_x w(x) (g(x + 1) - g(x))` with the law `w` of the library.
 #[test]
 fn the_weight_gives_the_exact_gradient() {
-    let g = |z: Tensor<4>| ((z.clone() * 1.3 + 0.4).cos() + z.square() * 0.1).squeeze_dims(&[2, 3]);
+    let g = |z: Tensor<4>| (z.clone() * 1.3 + 0.4).cos() + z.square() * 0.1;
     for family in [
         Family::Bernoulli,
         Family::Poisson,
@@ -30,12 +30,10 @@ fn the_weight_gives_the_exact_gradient() {
         let natural = [-0.9, 0.4, 1.6];
         let law = Law::new(family, tensor(&natural, [3, 1, 1], DType::F64)).expect("valid");
         let q = law.clone();
-        let exact = Exact::default()
-            .gradient(&q, |z, _| g(z))
-            .expect("few states");
+        let exact = Exact::default().gradient(&q, |z| g(z)).expect("few states");
 
         let weight = law.weight().expect("ordered");
-        let rise = Exact::default().expectation(&weight, |z, _| g(z.clone() + 1.0) - g(z));
+        let rise = Exact::default().expectation(&weight, |z| g(z.clone() + 1.0) - g(z));
         let by_weight = law.chain(rise.expect("few states").value.reshape([3, 1, 1]));
         assert_close(
             &format!("{family:?}"),
@@ -52,7 +50,7 @@ fn expectations_of_moments_are_closed_forms() {
         let q = law.clone();
         let sum = |z: Tensor<4>| z.sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3]);
         let got = Exact::default()
-            .expectation(&q, |z, _| sum(z))
+            .expectation(&q, |z| sum(z))
             .expect("few states");
         let want = values(law.mean().sum_dims(&[1, 2]));
         assert_close(
@@ -71,12 +69,13 @@ fn the_two_ways_to_a_gradient_agree() {
     for law in laws(DType::F64) {
         let what = format!("{:?}", law.family());
         let q = law.clone();
-        let cost = |z: Tensor<4>, q: &Law| awkward(z.clone()) + q.log_prob(z) * 0.2;
-        let direct = Exact::default().gradient(&q, cost).expect("few states");
+        let cost = |z: Tensor<4>, q: &Law, (): ()| awkward(z.clone()) + q.log_prob(z) * 0.2;
+        let direct = Exact::default().gradient_of(&Single::new(&q, (), cost));
+        let direct = direct.expect("few states");
         let parameters = leaf::<3>(&values(law.natural()), law.dims(), DType::F64);
         let live = Law::new(law.family(), parameters.clone()).expect("valid");
         let expectation = Exact::default()
-            .expectation(&live, cost)
+            .expectation_of(&Single::new(&live, (), cost))
             .expect("few states");
         let grads = expectation.surrogate().backward();
         let on_tape = parameters.grad(&grads).expect("gradient") * law.dims()[0] as f64;
@@ -96,8 +95,8 @@ fn the_separable_shortcut_is_the_full_enumeration() {
         let what = format!("{:?}", law.family());
         let q = law.clone();
         let oracle = Exact::default();
-        let shortcut = oracle.separable(&q, |z, _| term(z)).expect("few states");
-        let full = oracle.expectation(&q, |z, _| term(z).sum_dim(2).squeeze_dim(2));
+        let shortcut = oracle.separable(&q, |z| term(z)).expect("few states");
+        let full = oracle.expectation(&q, |z| term(z).sum_dim(2));
         let full = full.expect("few states");
         assert!(shortcut.states < full.states, "{what}");
         assert_close(&what, &values(shortcut.value), &values(full.value), 1e-12);
@@ -107,8 +106,7 @@ fn the_separable_shortcut_is_the_full_enumeration() {
 #[test]
 fn too_many_states_are_refused_with_their_number() {
     let q = Bernoulli::from_logits(Tensor::zeros([1, 21], &burn::tensor::Device::flex()));
-    let refused =
-        Exact::default().expectation(&q.expect("valid"), |z, _| z.sum_dim(2).squeeze_dim(2));
+    let refused = Exact::default().expectation(&q.expect("valid"), |z| z.sum_dim(2));
     assert_eq!(
         refused.expect_err("2^21 states"),
         Error::TooManyStates {
@@ -119,7 +117,7 @@ fn too_many_states_are_refused_with_their_number() {
     // The shortcut needs two.
     let wide = Bernoulli::from_logits(Tensor::zeros([2, 500], &burn::tensor::Device::flex()));
     let sum = Exact::default()
-        .separable(&wide.expect("valid"), |z, _| z)
+        .separable(&wide.expect("valid"), |z| z)
         .expect("two states");
     assert_close("mean", &values(sum.value), &[250.0, 250.0], 1e-6);
     assert_eq!(sum.states, 2);
@@ -134,7 +132,7 @@ fn the_omitted_probability_is_bounded() {
         ..Exact::default()
     };
     let total = |oracle: Exact| {
-        let one = oracle.expectation(&q, |z, _| z.zeros_like().sum_dim(2).squeeze_dim(2) + 1.0);
+        let one = oracle.expectation(&q, |z| z.zeros_like().sum_dim(2) + 1.0);
         one.expect("few states")
     };
     let (rough, fine) = (total(coarse), total(Exact::default()));
@@ -165,8 +163,8 @@ fn canonical_shapes_round_trip() {
 #[test]
 fn the_oracle_checks_costs() {
     let q = Bernoulli::from_logits(tensor(&[0.1, 0.2, 0.3], [3, 1], DType::F64)).expect("valid");
-    let narrow = |z: Tensor<3>, _: &Bernoulli| z.narrow(1, 0, 1).squeeze_dim::<2>(2);
-    let nan = |z: Tensor<3>, _: &Bernoulli| (z - 2.0).log().squeeze_dim::<2>(2);
+    let narrow = |z: Tensor<3>| z.narrow(1, 0, 1).squeeze_dim::<2>(2);
+    let nan = |z: Tensor<3>| (z - 2.0).log().squeeze_dim::<2>(2);
     let oracle = Exact::default();
     assert!(matches!(
         oracle.gradient(&q, narrow),

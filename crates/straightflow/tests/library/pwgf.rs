@@ -31,10 +31,8 @@ fn gradient(estimator: &dyn Estimator, law: &Law, z: &[f64], slopes: &[f64]) -> 
     let shape = [n, batch, d, k];
     let noise = vec![tensor(z, shape, dtype)];
     let q = law.clone();
-    let gradient = estimator.gradient(noise, &q, |z, _| {
-        (z * tensor(slopes, shape, dtype))
-            .sum_dims(&[2, 3])
-            .squeeze_dims(&[2, 3])
+    let gradient = estimator.gradient(noise, &q, |z| {
+        (z * tensor(slopes, shape, dtype)).sum_dims(&[2, 3])
     });
     values(gradient.expect("valid"))
 }
@@ -393,8 +391,7 @@ fn fixed_steps_know_the_reduction_of_the_loss() {
         let parameters = leaf::<2>(&natural, [2, 2], DType::F64);
         let q = Poisson::from_log_rates(parameters.clone()).expect("valid");
         let estimator = build(spec);
-        let pathwise = estimator.pathwise().expect("a drop-in");
-        let z = pathwise.sample(Key::new(47), &q, 3).expect("valid");
+        let z = estimator.sample(Key::new(47), &q, 3).expect("valid");
         let loss = if sum { cost(z).sum() } else { cost(z).mean() };
         values(parameters.grad(&loss.backward()).expect("gradient"))
     };
@@ -411,7 +408,7 @@ fn fixed_steps_know_the_reduction_of_the_loss() {
         let parameters = leaf::<2>(&natural, [2, 2], DType::F64);
         let q = Poisson::from_log_rates(parameters.clone()).expect("valid");
         let estimate = build(spec)
-            .estimate(Key::new(47), &q, |z, _| cost(z))
+            .estimate(Key::new(47), &q, |z| cost(z))
             .expect("valid");
         let grads = estimate.surrogate.backward();
         assert_eq!(values(parameters.grad(&grads).expect("gradient")), mean);
@@ -441,7 +438,7 @@ fn impossible_combinations_are_refused() {
     assert!(refuse("second-order-st:baseline=loo").contains("at least 2 sample(s)"));
     let q = Bernoulli::from_logits(tensor(&[0.1], [1, 1], DType::F32)).expect("valid");
     let loo = build("second-order-st:baseline=loo,samples=2");
-    let refused = loo.pathwise().expect("a drop-in").draw(Key::new(1), &q);
+    let refused = loo.draw(Key::new(1), &q);
     assert!(refused.is_err());
 }
 
@@ -553,7 +550,7 @@ fn misshapen_and_endless_problems_are_refused() {
     let wide = NegativeBinomial::from_means(0.4, tensor(&[1e7], [1, 1], DType::F64));
     let wide = wide.expect("valid");
     let exact = build("pwgf:projection=wasserstein");
-    let refused = exact.gradient(Key::new(1), &wide, |z, _| z.squeeze_dim(2));
+    let refused = exact.gradient(Key::new(1), &wide, |z| z);
     assert!(matches!(
         refused,
         Err(Error::Projection(ProjectionError::TooWide { .. }))

@@ -80,11 +80,7 @@ fn at_temperature_one_it_is_the_second_order_rule() {
             let noise = || vec![law.sample(Key::new(81), 3)];
             let q = law.clone();
             let of = |estimator: &dyn Estimator| {
-                values(
-                    estimator
-                        .gradient(noise(), &q, |z, _| cost(z))
-                        .expect("valid"),
-                )
+                values(estimator.gradient(noise(), &q, |z| cost(z)).expect("valid"))
             };
             assert_eq!(of(&*reinmax), of(&*second), "{:?} {dtype:?}", law.family());
         }
@@ -102,13 +98,13 @@ fn two_categories_are_a_bit() {
             let bits = Bernoulli::from_logits(tensor(&phi, [3, 2], dtype)).expect("valid");
             let noise = vec![tensor(&z, [1, 3, 2, 1], dtype)];
             let bit_cost = |z: Tensor<3>| cost(z.unsqueeze_dim(3));
-            let by_bits = estimator.gradient(noise, &bits, |z, _| bit_cost(z));
+            let by_bits = estimator.gradient(noise, &bits, |z| bit_cost(z));
 
             let pairs: Vec<f64> = phi.iter().flat_map(|phi| [*phi, 0.0]).collect();
             let pairs = Categorical::from_logits(tensor(&pairs, [3, 2, 2], dtype)).expect("valid");
             let one_hot: Vec<f64> = z.iter().flat_map(|z| [*z, 1.0 - z]).collect();
             let noise = vec![tensor(&one_hot, [1, 3, 2, 2], dtype)];
-            let by_pairs = estimator.gradient(noise, &pairs, |z, _| cost(z.narrow(3, 0, 1)));
+            let by_pairs = estimator.gradient(noise, &pairs, |z| cost(z.narrow(3, 0, 1)));
             let by_pairs = values(by_pairs.expect("valid").narrow(2, 0, 1));
             assert_close(spec, &values(by_bits.expect("valid")), &by_pairs, tolerance);
         }

@@ -43,7 +43,6 @@ fn relaxations_are_pathwise_estimators_of_the_declared_price() {
                 estimator.spec().build().expect("valid").config(),
                 estimator.config()
             );
-            let pathwise = estimator.pathwise().expect("pathwise");
             for dtype in [DType::F32, DType::F64] {
                 for law in supported(&*estimator, dtype) {
                     let what = format!("{spec} {:?} {dtype:?}", law.family());
@@ -55,12 +54,12 @@ fn relaxations_are_pathwise_estimators_of_the_declared_price() {
                     };
                     let key = Key::new(71);
                     let (parameters, q) = live();
-                    let z = pathwise.sample(key, &q, samples).expect("valid");
+                    let z = estimator.sample(key, &q, samples).expect("valid");
                     let grads = cost(z.clone()).mean().backward();
                     let drop_in = values(parameters.grad(&grads).expect("gradient"));
 
                     let (parameters, q) = live();
-                    let estimate = estimator.estimate(key, &q, |z, _| cost(z)).expect("valid");
+                    let estimate = estimator.estimate(key, &q, |z| cost(z)).expect("valid");
                     let grads = estimate.surrogate.backward();
                     let by_estimate = values(parameters.grad(&grads).expect("gradient"));
                     assert_eq!(drop_in, by_estimate, "{what}");
@@ -94,7 +93,7 @@ fn batch_elements_do_not_influence_each_other() {
                 let q = law.clone();
                 values(
                     estimator
-                        .gradient(Key::new(72), &q, |z, _| cost(z))
+                        .gradient(Key::new(72), &q, |z| cost(z))
                         .expect("valid"),
                 )
             };
@@ -145,7 +144,7 @@ fn extremes_are_finite() {
                 for dtype in [DType::F32, DType::F64] {
                     let law = Law::new(*family, tensor(natural, *dims, dtype)).expect("valid");
                     let q = law;
-                    let gradient = estimator.gradient(Key::new(73), &q, |z, _| cost(z * 1e-2));
+                    let gradient = estimator.gradient(Key::new(73), &q, |z| cost(z * 1e-2));
                     let gradient = match gradient {
                         Ok(gradient) => values(gradient),
                         // A sigmoid that is as soft as this sees the arrivals of 41 rates.
@@ -212,14 +211,14 @@ fn rates_that_need_too_much_noise_are_refused() {
     ] {
         let q = Poisson::from_log_rates(tensor(&[0.0, log_rate], [1, 2], DType::F64));
         let q = q.expect("valid");
-        let error = build(spec).gradient(Key::new(1), &q, |z, _| z.sum_dim(2).squeeze_dim(2));
+        let error = build(spec).gradient(Key::new(1), &q, |z| z.sum_dim(2));
         let error = error.expect_err("too large");
         assert!(
             matches!(error, Error::TooMuchNoise { limit: 4096, .. }),
             "{error}"
         );
         let drop_in = build(spec);
-        let drop_in = drop_in.pathwise().expect("pathwise").draw(Key::new(1), &q);
+        let drop_in = drop_in.draw(Key::new(1), &q);
         assert_eq!(drop_in.expect_err("too large"), error);
     }
 }
@@ -244,10 +243,7 @@ fn schedules_fall_to_their_floor() {
     let q = Bernoulli::from_logits(tensor(&[0.3], [1, 1], DType::F64)).expect("valid");
     let draw = |spec: &Spec| {
         let estimator = spec.build().expect("valid");
-        let y = estimator
-            .pathwise()
-            .expect("pathwise")
-            .draw(Key::new(5), &q);
+        let y = estimator.draw(Key::new(5), &q);
         values(y.expect("valid"))[0]
     };
     let start = draw(&spec);

@@ -153,8 +153,8 @@ pub fn gradients(
     let draws = (0..n).flat_map(|i| tuples.iter().flat_map(move |tuple| tuple[i].clone()));
     let noise = tensor(&draws.collect::<Vec<f64>>(), [n, batch, d, k], DType::F64);
     let q = all;
-    let gradient =
-        estimator.gradient_of_kind(objective.kind, vec![noise], &q, |z, q| objective.cost(z, q));
+    let single = Single::new(&q, (), |z, q, ()| objective.cost(z, q)).of_kind(objective.kind);
+    let gradient = estimator.gradient_of(vec![noise], &single);
     let gradient = values(gradient.expect("valid"));
     gradient.chunks(d * k).map(<[f64]>::to_vec).collect()
 }

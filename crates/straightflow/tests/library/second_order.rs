@@ -42,9 +42,7 @@ fn expectation(
     let all = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
     let q = all;
     let noise = vec![tensor(&z, [1, batch, 1, k], DType::F64)];
-    let gradient = estimator
-        .gradient(noise, &q, |z, _| cost(z))
-        .expect("valid");
+    let gradient = estimator.gradient(noise, &q, |z| cost(z)).expect("valid");
     let gradient = values(gradient);
     let mut sum = vec![0.0; k];
     for (row, p) in gradient.chunks(k).zip(p) {
@@ -82,7 +80,7 @@ fn the_rule_is_exact_on_quadratics() {
             let along = gap.clone().sum_dim(3).square();
             (gap.square().sum_dim(3) * 0.7 + along * 0.4).squeeze_dims::<2>(&[2, 3])
         };
-        let want = Exact::default().gradient(&law.clone(), |z, _| cost(z));
+        let want = Exact::default().gradient(&law.clone(), |z| cost(z));
         let got = expectation(&st, &law, cost);
         let want = values(want.expect("few states"));
         assert_close(&format!("{:?}", law.family()), &got, &want, 1e-9);
@@ -113,7 +111,7 @@ fn the_rule_is_exact_on_coupled_quadratics() {
             let z = z.clone() * z.matmul(tensor::<2>(&form, [size, size], DType::F64));
             z.sum_dim(1).reshape([n, batch])
         };
-        let exact = Exact::default().gradient(&law.clone(), |z, _| cost(z));
+        let exact = Exact::default().gradient(&law.clone(), |z| cost(z));
         let want = values(exact.expect("few states"));
         let all = scalar::states(&law);
         let batch = all.len();
@@ -121,7 +119,7 @@ fn the_rule_is_exact_on_coupled_quadratics() {
         let many = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
         let mean = |estimator: &dyn Estimator| {
             let noise = vec![tensor(&z, [1, batch, d, k], DType::F64)];
-            let gradient = estimator.gradient(noise, &many, |z, _| cost(z));
+            let gradient = estimator.gradient(noise, &many, |z| cost(z));
             let gradient = values(gradient.expect("valid"));
             let rows: Vec<Vec<f64>> = gradient.chunks(size).map(<[f64]>::to_vec).collect();
             weighted_sum(all.iter().map(|(_, p)| *p).zip(&rows))
@@ -169,7 +167,7 @@ fn the_baseline_leaves_the_expectation_alone() {
         let gradient = loo.init().expect("valid").gradient(
             vec![tensor(&noise, [2, batch, 1, k], DType::F64)],
             &all,
-            |z, _| cost(z),
+            |z| cost(z),
         );
         let gradient = values(gradient.expect("valid"));
         let mut got = vec![0.0; k];
@@ -188,7 +186,7 @@ fn the_baseline_removes_all_variance_on_linear_costs() {
     for law in one_of_each() {
         let k = law.dims()[2];
         let slope: Vec<f64> = (0..k).map(|i| 2.0 - 0.9 * i as f64).collect();
-        let cost = |z: Tensor<4>, _: &Law| {
+        let cost = |z: Tensor<4>| {
             let slope = tensor::<4>(&slope, [1, 1, 1, k], DType::F64);
             (z * slope).sum_dim(3).squeeze_dims::<2>(&[2, 3])
         };
@@ -220,8 +218,7 @@ fn weights_are_the_stated_ones() {
         for z in [0.0, 1.0, 3.0] {
             let noise = vec![tensor(&[z], [1, 1, 1, 1], DType::F64)];
             let q = law.clone();
-            let got = SecondOrderSt::default()
-                .gradient(noise, &q, |z, _| (z * 2.0).squeeze_dims(&[2, 3]));
+            let got = SecondOrderSt::default().gradient(noise, &q, |z| z * 2.0);
             let got = values(got.expect("valid"))[0];
             assert!((got - 2.0 * weight(z)).abs() < 1e-13, "{family:?} at {z}");
         }

@@ -153,12 +153,8 @@ fn gradients_of_a_network() {
         let x = Key::new(9).uniform::<2>([64, 300], &device, DType::F32);
         let q = Bernoulli::from_logits(layer.forward(Tensor::from_inner(x))).expect("valid");
         let st = StraightThroughConfig { samples: 10 }.init().expect("valid");
-        let estimate = st.estimate(Key::new(10), &q, |z, _| {
-            (z.clone() * 0.3 - 0.1)
-                .tanh()
-                .square()
-                .sum_dim(2)
-                .squeeze_dim(2)
+        let estimate = st.estimate(Key::new(10), &q, |z| {
+            (z * 0.3 - 0.1).tanh().square().sum_dim(2)
         });
         let estimate = estimate.expect("valid");
         let grads = estimate.surrogate.backward();

@@ -79,7 +79,8 @@ fn single_precision() {
             let natural = tensor(&values(law.natural()), [1, d, k], dtype);
             let q = Law::new(law.family(), natural).expect("valid");
             let noise = vec![tensor(&z, [3, 1, d, k], dtype)];
-            let got = vimco.gradient_of_kind(TOY.kind, noise, &q, |z, q| TOY.cost(z, q));
+            let toy = Single::new(&q, (), |z, q, ()| TOY.cost(z, q)).of_kind(TOY.kind);
+            let got = vimco.gradient_of(noise, &toy);
             values(got.expect("valid"))
         };
         let what = format!("{:?}", law.family());
@@ -132,7 +133,7 @@ fn the_surrogate_and_its_price() {
     for law in small_laws() {
         let q = law.leaf();
         let plain = vimco
-            .estimate_bound(Key::new(4), &q, |z, _| cost(z))
+            .estimate_bound(Key::new(4), &q, |z| cost(z))
             .expect("valid");
         let f = values(plain.values.clone());
         assert_eq!(plain.values.dims(), [5, 1]);
@@ -148,7 +149,7 @@ fn the_surrogate_and_its_price() {
         assert_eq!(plain.counts.gradients(), price.gradients);
 
         let scale = leaf::<1>(&[1.4], [1], DType::F64);
-        let scaled = vimco.estimate_bound(Key::new(4), &q, |z, _| {
+        let scaled = vimco.estimate_bound(Key::new(4), &q, |z| {
             cost(z) * scale.clone().unsqueeze::<2>()
         });
         let grads = scaled.expect("valid").surrogate.backward();
@@ -169,9 +170,8 @@ fn log_weights_of_any_size() {
         let z = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0];
         let run = |shift: f64, scale: f64| {
             let noise = vec![tensor(&z, [3, 1, 3, 1], dtype)];
-            let got = vimco.gradient_of_kind(ObjectiveKind::Bound, noise, &q, |z, _| {
-                z.sum_dim(2).squeeze_dim(2) * scale + shift
-            });
+            let cost = Single::new(&q, (), |z, _, ()| z.sum_dim(2) * scale + shift);
+            let got = vimco.gradient_of(noise, &cost.of_kind(ObjectiveKind::Bound));
             values(got.expect("finite"))
         };
         // A shift that keeps all digits of the cost.
@@ -194,11 +194,8 @@ fn log_weights_of_any_size() {
         ] {
             let law = Law::new(family, tensor(&[rate.ln()], [1, 1, 1], DType::F32)).expect("valid");
             let q = law;
-            let got = values(
-                vimco
-                    .gradient_of_kind(TOY.kind, Key::new(5), &q, |z, q| TOY.cost(z, q))
-                    .expect("valid"),
-            );
+            let toy = Single::new(&q, (), |z, q, ()| TOY.cost(z, q)).of_kind(TOY.kind);
+            let got = values(vimco.gradient_of(Key::new(5), &toy).expect("valid"));
             assert!(
                 got.iter().all(|x| x.is_finite()),
                 "{family:?} {rate}: {got:?}"
@@ -211,7 +208,7 @@ fn log_weights_of_any_size() {
 fn expectations_and_single_draws_are_refused() {
     let q = small_laws().remove(0);
     assert!(matches!(
-        build("vimco").estimate(Key::new(1), &q, |z, _| cost(z)),
+        build("vimco").estimate(Key::new(1), &q, |z| cost(z)),
         Err(Error::UnsupportedObjective { .. })
     ));
     let one = "vimco:samples=1"

@@ -57,10 +57,10 @@ impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> 
     fn cost(&self, z: &[Tensor<4>], laws: &[Law], frozen: bool) -> Result<Tensor<2>> {
         let z = typed::<D>(z);
         let q: Vec<D> = laws.iter().cloned().map(D::from_law).collect();
-        Ok(match frozen {
+        match frozen {
             true => self.objective.frozen_cost(&z, &q),
             false => self.objective.cost(&z, &q),
-        })
+        }
     }
 }
 
@@ -259,7 +259,7 @@ pub(crate) fn check_cost(cost: Tensor<2>, expected: [usize; 2]) -> Result<Tensor
     if cost.dims() != expected {
         return Err(Error::CostShape {
             expected,
-            got: cost.dims(),
+            got: cost.dims().to_vec(),
         });
     }
     if let Some((index, value)) = first_non_finite(&cost) {
