@@ -102,6 +102,7 @@ impl Formulas for Fixed {
         sigmoid(natural.clone()) * sigmoid(-natural)
     }
 
+    #[inline]
     fn count_law(&self, natural: f64) -> Option<CountLaw> {
         Some(CountLaw::Binomial {
             trials: 1,
@@ -146,6 +147,7 @@ impl Formulas for Fixed {
         side(p.clone(), q.clone()) + side(-p, -q)
     }
 
+    #[inline]
     fn divergence_of(&self, p: f64, q: f64) -> Divergence {
         divergence_of_logits(p, q)
     }

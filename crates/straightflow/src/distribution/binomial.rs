@@ -121,6 +121,7 @@ impl Formulas for Fixed {
         sigmoid(natural.clone()) * sigmoid(-natural) * self.trials()
     }
 
+    #[inline]
     fn count_law(&self, natural: f64) -> Option<CountLaw> {
         Some(CountLaw::Binomial {
             trials: self.trials,
@@ -133,6 +134,7 @@ impl Formulas for Fixed {
         down - up
     }
 
+    #[inline]
     fn divergence_of(&self, p: f64, q: f64) -> Divergence {
         let one = divergence_of_logits(p, q);
         Divergence {

@@ -18,6 +18,7 @@ pub(super) struct Divergence {
 }
 
 /// The divergence of two Bernoulli variables with logits `p` and `q`.
+#[inline]
 pub(super) fn divergence_of_logits(p: f64, q: f64) -> Divergence {
     let side = |sign: f64| {
         let (a, b) = (sigmoid(sign * p), sigmoid(sign * q));

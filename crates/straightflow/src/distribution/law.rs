@@ -239,11 +239,10 @@ impl Law {
     /// The law of each coordinate in double precision, in row-major order of `[batch, d]`; `None`
     /// for a categorical variable.
     pub fn count_laws(&self) -> Option<Vec<CountLaw>> {
-        let naturals = to_host(self.natural());
-        naturals
-            .into_iter()
-            .map(|natural| self.family.count_law(natural))
-            .collect()
+        let naturals = to_host(self.natural()).into_iter();
+        with_formulas!(self.family, formulas => {
+            naturals.map(|natural| formulas.count_law(natural)).collect()
+        })
     }
 
     /// The values `lo..=hi` of each coordinate, in row-major order of `[batch, d]`, outside of

@@ -6,6 +6,7 @@
 use super::count::{sigmoid, softplus};
 
 /// The logarithm of the Poisson probability of `x`.
+#[inline]
 pub(super) fn ln_poisson(x: f64, rate: f64) -> f64 {
     if x == 0.0 {
         return -rate;
@@ -17,6 +18,7 @@ pub(super) fn ln_poisson(x: f64, rate: f64) -> f64 {
 }
 
 /// The logarithm of the binomial probability of `x` successes and `y` failures.
+#[inline]
 pub(super) fn ln_binomial(x: f64, y: f64, logit: f64) -> f64 {
     let (ln_p, ln_q) = (-softplus(-logit), -softplus(logit));
     if x == 0.0 {
@@ -39,6 +41,7 @@ pub(super) fn ln_binomial(x: f64, y: f64, logit: f64) -> f64 {
 }
 
 /// `ln x! - ln(sqrt(2 pi x) (x / e)^x)`: Loader's `stirlerr`, for real `x > 0`.
+#[inline]
 fn stirling_error(x: f64) -> f64 {
     if x <= 15.0 {
         let half_ln_tau = 0.5 * std::f64::consts::TAU.ln();
@@ -64,6 +67,7 @@ fn stirling_error(x: f64) -> f64 {
 }
 
 /// `x ln(x / m) + m - x` without cancellation near `x = m`: Loader's `bd0`.
+#[inline]
 pub(super) fn deviance(x: f64, m: f64) -> f64 {
     let gap = x - m;
     if gap.abs() >= 0.1 * (x + m) {

@@ -117,6 +117,7 @@ impl Formulas for Fixed {
         self.mean(natural)
     }
 
+    #[inline]
     fn count_law(&self, natural: f64) -> Option<CountLaw> {
         Some(CountLaw::NegativeBinomial {
             dispersion: self.dispersion,
@@ -136,6 +137,7 @@ impl Formulas for Fixed {
         })
     }
 
+    #[inline]
     fn divergence_of(&self, p: f64, q: f64) -> Divergence {
         // m ln(p/q) + r ln((1 - p)/(1 - q)) is (m + r) times the divergence of two Bernoulli
         // variables with logits ln(m / r).

@@ -80,6 +80,7 @@ impl Formulas for Fixed {
         natural.exp()
     }
 
+    #[inline]
     fn count_law(&self, natural: f64) -> Option<CountLaw> {
         Some(CountLaw::Poisson {
             rate: natural.exp(),
@@ -90,6 +91,7 @@ impl Formulas for Fixed {
         z - natural.exp()
     }
 
+    #[inline]
     fn divergence_of(&self, p: f64, q: f64) -> Divergence {
         let (a, b) = (p.exp(), q.exp());
         Divergence {
