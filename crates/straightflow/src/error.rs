@@ -225,9 +225,16 @@ pub enum Error {
     /// A cost that does not depend on the samples, where its gradient is needed.
     #[error(
         "the cost has no gradient with respect to the samples: compute it from `z` with tensor \
-         operations"
+         operations, and do not detach it"
     )]
     NoGradient,
+
+    /// A cost that captures a distribution of the tape, where it is differentiated on the side.
+    #[error(
+        "the cost captures `q` or another distribution of the tape, and a backward pass on the side \
+         would consume the network behind it: take it from the arguments of `estimate_with`"
+    )]
+    CapturedTape,
 
     /// An estimator with state of its own that was not given any.
     #[error(

@@ -11,7 +11,7 @@ use burn::tensor::Tensor;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
 use crate::estimate::objective::{Context, IntoCost, Objective, ObjectiveKind, Single, check_cost};
-use crate::ops::from_host;
+use crate::ops::{from_host, on_the_side};
 
 /// States that are evaluated in one call of the cost.
 const CHUNK: usize = 1 << 14;
@@ -145,7 +145,8 @@ impl Exact {
             let leaf = D::from_law(law.clone());
             let cost = cost_of(&single.at(&leaf), &leaf, z.clone())?;
             let total = (law.log_prob(z).exp() * cost).sum();
-            if let Some(part) = law.natural().grad(&total.backward()) {
+            let part = on_the_side(|| Ok(law.natural().grad(&total.backward())))?;
+            if let Some(part) = part {
                 gradient = gradient + part;
             }
         }

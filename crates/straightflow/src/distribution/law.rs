@@ -7,7 +7,7 @@ use super::formulas::Formulas as _;
 use super::{CountLaw, Family};
 use crate::Key;
 use crate::error::{Error, Result};
-use crate::ops::{first_non_finite, leaf_like, to_host};
+use crate::ops::{first_non_finite, guarded, leaf_like, to_host};
 
 /// Independent discrete variables of one family, in the shapes that estimators work with.
 ///
@@ -38,7 +38,7 @@ impl Law {
             });
         }
         with_formulas!(family, formulas => formulas.check(shape))?;
-        Ok(Self::unchecked(family, natural))
+        Ok(Self::unchecked(family, guarded(natural)))
     }
 
     /// A law with means `[batch, d, k]`; the natural parameters are on their tape.

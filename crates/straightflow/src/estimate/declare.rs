@@ -41,9 +41,9 @@
 /// * `presets: &[..]`: named choices of options;
 /// * `check: |config| ..`: what ranges cannot say about the options.
 ///
-/// The macro makes the configuration with its defaults, its checks and a builder `with_<option>` for
-/// each option, the static `ENTRY`, and the
-/// implementation of [`Described`](crate::estimator::Described). The author adds that of
+/// The macro makes the configuration with its defaults, its checks and a builder `with_<option>`
+/// for each option, the static `ENTRY`, and the implementation of
+/// [`Described`](crate::estimator::Described). The author adds that of
 /// [`Estimator`](crate::estimator::Estimator) and, for `Tape` and `Own`, that of
 /// [`Pathwise`](crate::estimator::Pathwise) or [`Stacked`](crate::estimator::Stacked).
 #[macro_export]

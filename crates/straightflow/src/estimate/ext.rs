@@ -12,6 +12,7 @@ use crate::Key;
 use crate::distribution::{Canonical, Distribution};
 use crate::error::{Error, Result};
 use crate::method::drop_ins;
+use crate::ops::on_the_side;
 
 /// An estimate of `E f(z)` and of its gradients.
 #[derive(Clone, Debug)]
@@ -52,7 +53,10 @@ pub trait EstimatorExt: Estimator {
     /// # Errors
     ///
     /// If the family is not supported, a parameter is not finite, or the cost fails, has the wrong
-    /// shape or is not finite; if given noise is not of the declared shape.
+    /// shape or is not finite; if given noise is not of the declared shape. If the method needs the
+    /// gradient of the cost and the cost is on no tape, because it ignores `z` or is detached from
+    /// it: [`NoGradient`](Error::NoGradient). If the cost captures `q` and the method differentiates
+    /// it on the side: [`CapturedTape`](Error::CapturedTape).
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -221,7 +225,7 @@ pub trait EstimatorExt: Estimator {
     {
         let leaf = D::from_law(single.distribution().law().leaf());
         let estimate = self.estimate_objective(noise, &single.at(&leaf))?;
-        Ok(natural_gradient(&leaf, &estimate))
+        on_the_side(|| Ok(natural_gradient(&leaf, &estimate)))
     }
 
     /// The drop-in: one sample of each variable, of the shape of the parameters (`[batch, d]`), on
@@ -229,6 +233,11 @@ pub trait EstimatorExt: Estimator {
     ///
     /// The gradient is, bit for bit, that of [`estimate`](Self::estimate) with one draw and the
     /// same key.
+    ///
+    /// The values are hard, except that a relaxation ([`hard_samples`](Estimator::hard_samples) is
+    /// false: `gumbel-softmax`, `exponential-arrival` and `truncated-gumbel`) gives relaxed ones
+    /// while the parameters are on a tape. On no tape, as in a model after `valid()`, its samples
+    /// are those of `q.draw(key)`.
     ///
     /// # Errors
     ///
@@ -284,6 +293,10 @@ fn attach<E: Estimator + ?Sized, D: Distribution>(
         });
     };
     pathwise.check(law, n)?;
+    if !pathwise.hard_samples() && !law.natural().is_tracked() {
+        // Nothing is trained, so there is nothing to soften the samples for.
+        return Ok(law.sample(key, n));
+    }
     let noise = Noise::draw(key, law, &pathwise.noise(law, n));
     Ok(pathwise.attach(&noise, law, pathwise.loss_reduction()))
 }

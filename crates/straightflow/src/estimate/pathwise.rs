@@ -39,7 +39,8 @@ pub trait Pathwise: Estimator {
     fn attach(&self, noise: &Noise, law: &Law, reduction: Reduction) -> Tensor<4>;
 
     /// The reduction of the loss behind the drop-in [`draw`](super::EstimatorExt::draw) and
-    /// [`sample`](super::EstimatorExt::sample). Only rules with a step of fixed size let it be chosen.
+    /// [`sample`](super::EstimatorExt::sample). Only rules with a step of fixed size let it be
+    /// chosen.
     fn loss_reduction(&self) -> Reduction {
         Reduction::Mean
     }
@@ -49,7 +50,7 @@ pub trait Pathwise: Estimator {
 ///
 /// # Errors
 ///
-/// If the cost has the wrong shape or is not finite.
+/// If the cost has the wrong shape, is not finite, or is on no tape although the samples are.
 pub fn pathwise_outcome(
     estimator: &(impl Pathwise + ?Sized),
     noise: &Noise,
@@ -58,7 +59,7 @@ pub fn pathwise_outcome(
 ) -> Result<Outcome> {
     // The surrogate is a mean, whatever the drop-in's loss is.
     let z = estimator.attach(noise, law, Reduction::Mean);
-    let cost = objective.evaluate(z.clone(), law)?;
+    let cost = objective.evaluate_attached(std::slice::from_ref(&z), std::slice::from_ref(law))?;
     Ok(Outcome {
         values: cost.clone().inner(),
         surrogate: cost.mean(),

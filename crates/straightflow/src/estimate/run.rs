@@ -67,9 +67,12 @@ pub trait Estimator: Described {
         }
     }
 
-    /// Whether what the surrogate differentiates is the cost at hard samples only. Then the direct
-    /// dependence of a cost on the parameters through `log q(z)` has an expected gradient of zero
-    /// and may be dropped; at relaxed samples, and in a bound, it has not.
+    /// Whether the samples are hard: the values of the family, not points between them. A
+    /// relaxation has relaxed ones, on which it is trained.
+    ///
+    /// At hard samples the direct dependence of a cost on the parameters through `log q(z)` has an
+    /// expected gradient of zero and may be dropped; at relaxed samples, and in a bound, it has
+    /// not.
     fn hard_samples(&self) -> bool {
         self.entry().hard
     }

@@ -304,7 +304,7 @@ impl Estimator for DebiasedSt {
                 custom_grad(law.natural(), z.clone(), Arc::new(rule))
             }
         };
-        let cost = objective.evaluate(on_tape, law)?;
+        let cost = objective.evaluate_attached(&[on_tape], std::slice::from_ref(law))?;
         let values = cost.clone().inner();
         let moved = objective.value(layer.moved(), law)?;
         let repeats = moved.dims()[0] / n;

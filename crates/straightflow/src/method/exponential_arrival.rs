@@ -53,7 +53,7 @@ method! {
     ///
     /// The samples are *not* whole numbers: the cost is evaluated at relaxed counts, and the values
     /// of an estimate are those of the relaxed problem. Train with it, and evaluate with hard
-    /// samples.
+    /// samples: `draw` gives those where the parameters are on no tape.
     ///
     /// * **Estimates** `d/d natural E f(y)` without bias, and so `d/d natural E f(z)` with one.
     /// * **With** $\frac1n \sum_i \frac{\partial y_i}{\partial \log\lambda} f'(y_i)$ and $y =

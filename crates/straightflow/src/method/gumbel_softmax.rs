@@ -13,8 +13,8 @@ method! {
     /// Relaxed samples, differentiated exactly.
     ///
     /// The samples are *not* hard: the cost is evaluated at points inside of the cube or the
-    /// simplex, and the values of an estimate are those of the relaxed problem. Train with it, and
-    /// evaluate with hard samples of the distribution.
+    /// simplex, and the values of an estimate are those of the relaxed problem. Train with
+    /// it, and evaluate with hard samples: `draw` gives those where the parameters are on no tape.
     ///
     /// * **Estimates** `d/d natural E f(y)` without bias, and so `d/d natural E f(z)` with one.
     /// * **With** $\frac1n \sum_i (\partial y_i / \partial \varphi)^\top \nabla f(y_i)$, where $y =

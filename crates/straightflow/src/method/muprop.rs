@@ -13,7 +13,7 @@ use crate::estimate::{
     Estimator, LayerState, LearnedBaseline, Network, NoiseSource, Outcome, Pass, Price, Stacked,
     StateShape,
 };
-use crate::ops::leaf_like;
+use crate::ops::{leaf_like, on_the_side};
 
 /// The coefficients of MuProp's expansion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,6 +199,10 @@ impl Stacked for Muprop {
 /// The expansions of the cost in each layer's samples about the means of a pass that takes the mean
 /// of each layer given the means below. The slopes are total derivatives: the means above follow.
 fn mean_field(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion>> {
+    on_the_side(|| expansions(first, objective))
+}
+
+fn expansions(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion>> {
     let mut means: Vec<Tensor<4>> = Vec::new();
     let mut shifts: Vec<Tensor<4>> = Vec::new();
     let mut laws: Vec<Law> = Vec::new();

@@ -36,8 +36,8 @@ method! {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let q = Categorical::from_logits(logits.clone())?;
-    /// let estimator = estimator("reinmax:temperature=1.1")?;
-    /// let estimate = estimator.estimate(Key::new(1), &q, |z| {
+    /// let reinmax = estimator("reinmax:temperature=1.1")?;
+    /// let estimate = reinmax.estimate(Key::new(1), &q, |z| {
     ///     z.slice([0..1, 0..1, 0..2, 0..1]).sum_dims(&[2, 3])
     /// })?;
     /// assert_eq!(logits.grad(&estimate.surrogate.backward()).unwrap().dims(), [1, 2, 4]);

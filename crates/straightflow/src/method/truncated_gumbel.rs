@@ -15,7 +15,7 @@ method! {
     ///
     /// With `hard = off` the samples are *not* whole numbers: the cost is evaluated at relaxed
     /// counts, and the values of an estimate are those of the relaxed problem. Train with it, and
-    /// evaluate with hard samples.
+    /// evaluate with hard samples: `draw` gives those where the parameters are on no tape.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
     /// * **With** $\frac1n \sum_i \frac{\partial \bar k_i}{\partial \eta} f'(\bar k_i)$ and $\bar k

@@ -234,10 +234,10 @@ fn gradients_are_per_batch_element() {
     }
 }
 
-/// An objective in the trait form is evaluated like a closure, and a cost that ignores z has a
-/// gradient of zero instead of a panic.
+/// An objective in the trait form is evaluated like a closure, and a cost that ignores z is an error
+/// instead of a gradient of zero.
 #[test]
-fn objectives_may_be_types_and_may_be_constant() {
+fn objectives_may_be_types_and_have_to_use_z() {
     struct Distance(Bernoulli, f64);
     impl Objective<Bernoulli> for Distance {
         fn layer(&self, _below: &[Tensor<3>]) -> straightflow::Result<Bernoulli> {
@@ -261,9 +261,9 @@ fn objectives_may_be_types_and_may_be_constant() {
     );
 
     let constant = st.gradient(Key::new(25), &q(), |z| {
-        tensor(&vec![7.0; z.dims()[0]], [z.dims()[0], 1], DType::F64)
+        tensor::<2>(&vec![7.0; z.dims()[0]], [z.dims()[0], 1], DType::F64)
     });
-    assert_eq!(values(constant.expect("valid")), [0.0, 0.0]);
+    assert_eq!(constant.expect_err("no z"), Error::NoGradient);
 }
 
 straightflow::method! {

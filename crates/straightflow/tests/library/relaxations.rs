@@ -240,7 +240,7 @@ fn schedules_fall_to_their_floor() {
     let mut spec: Spec = "gumbel-softmax:temperature=2>0.25@0.001"
         .parse()
         .expect("valid");
-    let q = Bernoulli::from_logits(tensor(&[0.3], [1, 1], DType::F64)).expect("valid");
+    let q = Bernoulli::from_logits(leaf(&[0.3], [1, 1], DType::F64)).expect("valid");
     let draw = |spec: &Spec| {
         let estimator = spec.build().expect("valid");
         let y = estimator.draw(Key::new(5), &q);

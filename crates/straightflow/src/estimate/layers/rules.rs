@@ -41,7 +41,7 @@ pub(crate) fn on_tape(
     let pass = Pass::new(estimator, noise, objective, |law, noise| {
         estimator.attach(&noise, law, Reduction::Mean)
     })?;
-    let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
+    let cost = objective.evaluate_attached(&pass.z, &pass.laws)?;
     Ok(pass.with_surrogate(cost.clone(), cost.mean()))
 }
 

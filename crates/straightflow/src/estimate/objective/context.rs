@@ -12,6 +12,11 @@ use crate::distribution::Distribution;
 /// burn would panic in the user's `backward()`. As context it is an argument, and the pass on the
 /// side gets a constant in its place. The weights of a decoder are leaves; they may be captured.
 ///
+/// A captured distribution is found and refused
+/// ([`CapturedTape`](crate::Error::CapturedTape)). Any other captured tensor that a network made
+/// cannot be: with `muprop`, `double-cv`, `rebar` and `relax:control=sum` burn panics, in the
+/// user's `backward()`.
+///
 /// Tensors of any rank, distributions, arrays, tuples up to six, `Vec` and `Option` of them and
 /// `()` are contexts. See [`estimate_with`](crate::estimator::EstimatorExt::estimate_with).
 pub trait Context: Clone {

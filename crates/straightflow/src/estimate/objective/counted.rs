@@ -11,7 +11,7 @@ use burn::tensor::Tensor;
 use super::{Objective, ObjectiveKind};
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
-use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like};
+use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like, on_the_side};
 
 /// [`Objective`] without the type of the distribution.
 pub(crate) trait CanonicalObjective {
@@ -199,6 +199,21 @@ impl<'a> CountedObjective<'a> {
         self.watched(z, laws, false)
     }
 
+    /// As [`evaluate_layers`](Self::evaluate_layers), for samples on the tape whose gradient is the
+    /// estimate.
+    ///
+    /// # Errors
+    ///
+    /// As [`evaluate`](Self::evaluate), and [`NoGradient`](Error::NoGradient) if the samples are on
+    /// a tape and the cost is on none: its gradient would be a silent zero.
+    pub fn evaluate_attached(&self, z: &[Tensor<4>], laws: &[Law]) -> Result<Tensor<2>> {
+        let cost = self.evaluate_layers(z, laws)?;
+        if z.iter().any(Tensor::is_tracked) && !cost.is_tracked() {
+            return Err(Error::NoGradient);
+        }
+        Ok(cost)
+    }
+
     /// As [`evaluate_layers`](Self::evaluate_layers), with the model's own parameters as constants,
     /// if the objective knows how.
     ///
@@ -224,16 +239,19 @@ impl<'a> CountedObjective<'a> {
     ///
     /// # Errors
     ///
-    /// If the cost has the wrong shape, is not finite or does not depend on the samples.
+    /// If the cost has the wrong shape, is not finite, does not depend on the samples, or captures a
+    /// distribution of the tape.
     pub fn value_and_gradient(&self, z: Tensor<4>, law: &Law) -> Result<(Tensor<2>, Tensor<4>)> {
         let leaf = leaf_like(z, &law.natural());
-        let cost = self.evaluate_frozen(slice::from_ref(&leaf), &[law.constant()])?;
-        if !cost.is_tracked() {
-            return Err(Error::NoGradient);
-        }
-        // The sum keeps draws and batch elements apart.
-        let gradient = leaf.grad(&cost.clone().sum().backward());
-        Ok((cost.inner(), gradient.ok_or(Error::NoGradient)?))
+        on_the_side(|| {
+            let cost = self.evaluate_frozen(slice::from_ref(&leaf), &[law.constant()])?;
+            if !cost.is_tracked() {
+                return Err(Error::NoGradient);
+            }
+            // The sum keeps draws and batch elements apart.
+            let gradient = leaf.grad(&cost.clone().sum().backward());
+            Ok((cost.inner(), gradient.ok_or(Error::NoGradient)?))
+        })
     }
 
     /// The cost without checks and counts, for an objective that has its own.

@@ -45,7 +45,7 @@ impl Stacked for DebiasedSt {
             on_tape.push(tape);
             laws.push(law);
         }
-        let cost = objective.evaluate_layers(&on_tape, &laws)?;
+        let cost = objective.evaluate_attached(&on_tape, &laws)?;
         let values = cost.clone().inner();
         let [n, batch] = values.dims();
 
