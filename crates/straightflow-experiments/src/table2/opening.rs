@@ -5,11 +5,13 @@ use straightflow_report::page::{Finding, Glance, GlanceCell, Label};
 use super::recorded::{Recorded, beside};
 use super::summary::TableRow;
 
+/// Looks for something in the rows of one architecture.
+type Find = fn(&[TableRow]) -> Option<Finding>;
+
 /// What the rows show about the methods that stand in them.
 pub(super) fn findings(rows: &[TableRow]) -> Vec<Finding> {
     let archs = rows.chunk_by(|a, b| a.arch == b.arch && a.latent == b.latent);
-    let each: [fn(&[TableRow]) -> Option<Finding>; 4] =
-        [on_bits, on_counts, second_order, debiased];
+    let each: [Find; 4] = [on_bits, on_counts, second_order, debiased];
     archs
         .flat_map(|rows| each.iter().filter_map(|find| find(rows)))
         .collect()
