@@ -214,7 +214,7 @@ mod tests {
                 "there is no setting `sedes`",
             ),
             ("\"toy\"", "\"vae\"", "it is a `vae` config"),
-            ("experiment = \"toy\"\n", "", "of which `experiment`"),
+            ("experiment = \"toy\"\n", "", "name its `experiment`"),
             (VERSION, "0.0.1", "written by version 0.0.1"),
         ] {
             let message = refused(&good.replacen(from, to, 1));
