@@ -25,7 +25,7 @@ impl fmt::Display for Interrupted {
             _ => "a signal",
         };
         let then = match self.recorded {
-            true => "the same command goes on from here",
+            true => "repeat the command to resume",
             false => "nothing was recorded",
         };
         write!(f, "interrupted by {name}; {then}")

@@ -9,7 +9,7 @@ use straightflow_report::html;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Directories of finished runs, in the order of the page.
+    /// Directories of finished runs; the page puts them in the order of its argument.
     #[arg(required = true, value_name = "DIR")]
     runs: Vec<PathBuf>,
     /// The page to write. An older report there is replaced, any other file is not.

@@ -13,9 +13,9 @@ use crate::interrupt::Interrupted;
 use crate::ui::say;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow reproduce --quick              some ten minutes on two cores; out/report.html
-  straightflow reproduce --full --out paper   everything to the end: a day and more on two cores
-Both go on where they were interrupted.";
+  straightflow reproduce --quick              about ten minutes on two cores; out/report.html
+  straightflow reproduce --full --out paper   the whole protocol: more than a day on two cores
+Interrupted runs resume: repeat the command.";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -49,7 +49,7 @@ pub fn run(
         let mut words = command(id, settings);
         words.extend(["--out".into(), directory.clone().into()]);
         announce(&words, out)?;
-        // A run that comes to no end is no reason to have no page of the others, unless it was told to stop.
+        // A failed run does not keep the others off the page, unless the user interrupted it.
         if let Err(error) = crate::run(experiments, &words, out) {
             if error.is::<Interrupted>() || !directory.join(SUMMARY).exists() {
                 return Err(error);

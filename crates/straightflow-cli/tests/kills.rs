@@ -37,7 +37,7 @@ fn all_records(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 struct Outcome {
     /// Those that came before the end of a run.
     interrupted: usize,
-    /// Those of them after which the run said that the same command goes on.
+    /// Those of them after which the run said how to resume.
     said: usize,
     /// The runs that were complete, each compared with the one that nobody killed.
     complete: usize,
@@ -48,11 +48,11 @@ struct Outcome {
 fn parting_words(name: &str) -> (&'static str, Option<i32>) {
     match name {
         "TERM" => (
-            "straightflow: interrupted by SIGTERM; the same command goes on from here",
+            "straightflow: interrupted by SIGTERM; repeat the command to resume",
             Some(143),
         ),
         "INT" => (
-            "straightflow: interrupted by SIGINT; the same command goes on from here",
+            "straightflow: interrupted by SIGINT; repeat the command to resume",
             Some(130),
         ),
         _ => ("straightflow: ", None),
@@ -145,7 +145,7 @@ fn kills_at_random_moments_change_no_bit_of_any_experiment() {
         let share = kills.div_ceil(EXPERIMENTS.len());
         let outcome = killing_changes_nothing(entry, share, &mut moments);
         println!(
-            "{}: {} of {share} kills came before the end of a run, {} of them said how to go on; runs that were \
+            "{}: {} of {share} kills came before the end of a run, {} of them said how to resume; runs that were \
              completed, all with the same summary: {}; no record lost",
             entry.id, outcome.interrupted, outcome.said, outcome.complete
         );

@@ -1,5 +1,5 @@
 //! A made-up experiment takes one folder, `coins`, and one word in a list: here is the word. It is then a
-//! command, it is listed, reported and reproduced, and it goes on after an interruption like all others.
+//! command, it is listed, reported and reproduced, and it resumes after an interruption like all others.
 
 mod coins;
 mod common;

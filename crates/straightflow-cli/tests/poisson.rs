@@ -246,7 +246,7 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
         (
             "a.toml",
             toml.replace("\"poisson\"", "\"toy\""),
-            "it is one of `toy`",
+            "it is a `toy` config",
         ),
         (
             "b.toml",
@@ -263,11 +263,7 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
             toml.replace("rate = 5.0", "rat = 5.0"),
             "unknown field `rat`",
         ),
-        (
-            "e.toml",
-            "rate = ".to_owned(),
-            "is no configuration of `poisson`",
-        ),
+        ("e.toml", "rate = ".to_owned(), "is not a `poisson` config"),
     ] {
         let path = place.at(name);
         fs::write(&path, changed).expect("written");

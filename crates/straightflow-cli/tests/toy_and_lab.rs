@@ -55,7 +55,7 @@ fn with_out<'a>(arguments: &[&'a str], out: &'a Path) -> Vec<&'a str> {
 
 #[test]
 fn summaries_have_the_same_bytes_on_any_number_of_threads_and_after_an_interruption() {
-    for (arguments, plot) in [(TOY, "curves-0.45.svg"), (LAB, "pareto-binomial.svg")] {
+    for (arguments, plot) in [(TOY, "steps-0.45.svg"), (LAB, "pareto-binomial.svg")] {
         let parent = tempfile::tempdir().expect("a directory");
         let [first, second] = ["first", "second"].map(|name| parent.path().join(name));
         let output = run(&with_out(arguments, &first), "1");
@@ -125,7 +125,7 @@ fn configurations_may_be_changed_and_old_ones_open() {
         let output = run(&with_out(arguments, &first), "2");
         assert!(output.status.success(), "{}", text(&output.stderr));
         let again = fs::read(first.join("summary.json")).expect("a summary");
-        assert!(again == summary, "an old run does not go on");
+        assert!(again == summary, "an old run does not resume");
 
         let path = path.to_str().expect("a plain path");
         let changed = [arguments[0], "--config", path, "--seed", "7"];
@@ -148,7 +148,7 @@ fn bad_files_are_refused_with_their_reason() {
     for (changed, hint) in [
         (
             config.replace("\"toy\"", "\"vae\""),
-            "is no configuration of `toy`: it is one of `vae`",
+            "is not a `toy` config: it is a `vae` config",
         ),
         (
             config.replace("seeds = 2", "seeds = \"two\""),

@@ -104,7 +104,9 @@ pub enum Error {
     },
 
     /// Text that names no partition.
-    #[error("'{text}' is no partition: write first-N or last-N, such as first-5000 or last-10000")]
+    #[error(
+        "'{text}' is not a partition: write first-N or last-N, such as first-5000 or last-10000"
+    )]
     PartitionText {
         /// The text as it was given.
         text: String,
@@ -129,7 +131,7 @@ impl Error {
 #[non_exhaustive]
 pub enum FormatError {
     /// The first four bytes are those of another kind of file.
-    #[error("is no IDX file of {kind}: it begins with {found:02x?} instead of {expected:02x?}")]
+    #[error("is not an IDX file of {kind}: it begins with {found:02x?} instead of {expected:02x?}")]
     WrongMagic {
         /// What was to be read.
         kind: &'static str,

@@ -9,7 +9,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 ///
 /// The order of an epoch is a function of (seed, epoch), and batch `b` of it are the images from
 /// `b * batch_size` on. So a place in training is the pair (epoch, batch), and nothing else has to be
-/// stored: a run that continues asks for the order of its epoch and goes on with its next batch.
+/// stored: a resumed run asks for the order of its epoch and takes its next batch.
 ///
 /// # The order
 ///

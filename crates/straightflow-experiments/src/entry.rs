@@ -18,7 +18,7 @@ struct Common {
     /// The settings of a config.toml, where none are given.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     config: Option<PathBuf>,
-    /// A directory for the record of the run; an interrupted run is continued.
+    /// A directory for the record of the run; an interrupted run resumes.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on with the run in --out, with the settings that it has. Those that are given must agree; only
@@ -42,7 +42,7 @@ pub struct Entry {
     pub about: &'static str,
     /// Examples of command lines.
     pub examples: &'static str,
-    /// The settings, separated by blanks, of a run of a second or two that shows everything, for tests.
+    /// The space-separated settings of a run of a second or two that shows everything, for tests.
     pub small: &'static str,
     /// Its part of a quick reproduction.
     pub quick: &'static [Plan],
@@ -62,7 +62,7 @@ pub struct Session<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// A run that came to its end, as it is shown.
+/// A finished run, as it is shown.
 #[derive(Debug)]
 pub struct Completed {
     /// What is said about it.
@@ -93,17 +93,18 @@ impl Entry {
 
     /// The command of the experiment, with all of its options.
     pub fn command(&self) -> Command {
-        let command = Command::new(self.id)
+        // After the arguments, which bring descriptions of their own.
+        (self.arguments)(Command::new(self.id))
             .about(self.about)
-            .after_help(self.examples);
-        (self.arguments)(command)
+            .long_about(None)
+            .after_help(self.examples)
     }
 
     /// Runs the experiment as its command asks for.
     ///
     /// # Errors
     ///
-    /// Settings that cannot be, and all that can happen on the way.
+    /// Invalid settings, or a failure on the way.
     pub fn run(
         &self,
         matches: &ArgMatches,
@@ -117,7 +118,7 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// If it is no summary of this experiment.
+    /// If it is not a summary of this experiment.
     pub fn show(&self, summary: &Value) -> Result<Page, serde_json::Error> {
         (self.show)(summary)
     }

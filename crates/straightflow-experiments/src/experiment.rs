@@ -16,7 +16,7 @@ pub enum Recalled<O> {
     Complete(usize, O),
     /// The cell of this number is complete, and has its outcome in a directory of its own.
     Elsewhere(usize),
-    /// It is a part of a cell, which goes on from its checkpoint.
+    /// It is a part of a cell, which resumes from its checkpoint.
     Part,
 }
 
@@ -24,8 +24,18 @@ pub enum Recalled<O> {
 /// [outlive](Experiment::OUTLIVES_FAILURES) it.
 pub type Outcomes<O> = [Result<O, String>];
 
-/// A command of a reproduction: the name of its directory, and its settings, separated by blanks.
+/// A command of a reproduction: the name of its directory, and its space-separated settings.
 pub type Plan = (&'static str, &'static str);
+
+/// The places of the experiments in the argument of a report: the paper's claims first, then what is
+/// behind them.
+pub(crate) mod place {
+    pub const POISSON: usize = 1;
+    pub const TABLE2: usize = 2;
+    pub const VAE: usize = 3;
+    pub const LAB: usize = 4;
+    pub const TOY: usize = 5;
+}
 
 /// A file of results: its name and what is in it.
 pub type File = (String, Vec<u8>);
@@ -57,7 +67,7 @@ pub trait Experiment: Sized + Send + Sync {
     const ABOUT: &'static str;
     /// Examples of command lines.
     const EXAMPLES: &'static str;
-    /// The settings, separated by blanks, of a run of a second or two that shows everything, for tests.
+    /// The space-separated settings of a run of a second or two that shows everything, for tests.
     const SMALL: &'static str;
     /// Its part of a quick reproduction.
     const QUICK: &'static [Plan] = &[];
@@ -66,13 +76,13 @@ pub trait Experiment: Sized + Send + Sync {
     /// Whether cells run at once, on one thread each. Otherwise they follow each other, and each may take
     /// all threads.
     const CELLS_AT_ONCE: bool = true;
-    /// Whether there is no run without a directory.
+    /// Whether a run needs a directory.
     const NEEDS_DIRECTORY: bool = false;
-    /// Whether the other cells go on when one fails, and the summary names it.
+    /// Whether the other cells continue when one fails, and the summary names it.
     const OUTLIVES_FAILURES: bool = false;
     /// Whether a directory with a summary is complete, whatever its records say.
     const SUMMARY_SUFFICES: bool = false;
-    /// Whether the records are made anew when the configuration [grows](Self::may_become).
+    /// Whether the records start over when the configuration [grows](Self::may_become).
     const FORGETS: bool = false;
 
     /// What the command line offers.
@@ -90,7 +100,7 @@ pub trait Experiment: Sized + Send + Sync {
     ///
     /// # Errors
     ///
-    /// The first setting that cannot be, or data that cannot be read.
+    /// The first invalid setting, or data that cannot be read.
     fn prepare(
         arguments: &Self::Arguments,
         recorded: Option<Self::Config>,
@@ -124,7 +134,7 @@ pub trait Experiment: Sized + Send + Sync {
     /// The record of a complete cell; none if the cell itself recorded what it did.
     fn record(&self, cell: usize, outcome: &Self::Outcome) -> Option<Self::Record>;
 
-    /// The results: the same bits whoever ran the cells, and in whatever order.
+    /// The results: the same bits no matter which process ran the cells, in any order.
     fn summarise(&self, outcomes: &Outcomes<Self::Outcome>) -> Self::Summary;
 
     /// Plots and pictures, for a run in a directory.
@@ -140,7 +150,7 @@ pub trait Experiment: Sized + Send + Sync {
     /// Leaves out of the results what is not to be printed.
     fn select(_arguments: &Self::Arguments, _summary: &mut Self::Summary) {}
 
-    /// Whether a run of one configuration becomes one of the other when it goes on.
+    /// Whether a run of one configuration becomes one of the other when it resumes.
     fn may_become(_from: &Self::Config, _to: &Self::Config) -> bool {
         false
     }

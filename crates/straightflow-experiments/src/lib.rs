@@ -9,6 +9,7 @@ mod host;
 pub mod lab;
 mod learner;
 pub mod limits;
+mod looks;
 pub mod poisson;
 pub mod runner;
 pub mod table2;

@@ -329,18 +329,27 @@ fn recommendations_come_from_the_rows() {
     let lab = Lab::new(config).expect("a valid configuration");
     let units = (0..lab.units()).map(|unit| lab.unit(unit).expect("a finite problem"));
     let summary = lab.summary(units.flatten().collect());
-    assert_eq!(summary.recommendations.len(), 4);
+    // Two budgets, with bias and without, for one bit and for ten.
+    assert_eq!(summary.recommendations.len(), 8);
     for one in &summary.recommendations {
         let spec = one.best.spec.to_string();
-        // 1024 states and 11 evaluations are above the budgets.
-        assert!(spec != "enumerate" && spec != "finite-difference", "{spec}");
+        let problem = match one.variables {
+            1 => "bernoulli-0.2",
+            10 => "bits-10",
+            other => panic!("{other} variables"),
+        };
+        assert_eq!(one.problems, [problem]);
+        if problem == "bits-10" {
+            // 1024 states and 11 evaluations are above the budgets.
+            assert!(spec != "enumerate" && spec != "finite-difference", "{spec}");
+        }
         assert!(one.best.unbiased || !one.unbiased, "{spec}");
         let next = one.next.as_ref().expect("there are two");
         assert!(one.best.error <= next.error);
         for row in summary
             .rows
             .iter()
-            .filter(|row| row.estimator.spec == one.best.spec)
+            .filter(|row| row.estimator.spec == one.best.spec && row.problem == problem)
         {
             let at = &row.budgets[summary
                 .budgets

@@ -108,3 +108,137 @@ fn the_names_of_the_list_are_those_of_the_folders() {
         assert!(entry.about.ends_with('.') && entry.examples.starts_with("Examples:"));
     }
 }
+
+/// Copies of recorded plots in the documentation.
+const COPIES: [(&str, &str); 6] = [
+    (
+        "bernoulli-vae-linear.svg",
+        "2026-11-16-table2-linear/linear-steps.svg",
+    ),
+    (
+        "debiased-linear-steps.svg",
+        "2026-11-16-table2-unbiased/linear-steps.svg",
+    ),
+    (
+        "debiased-linear-evaluations.svg",
+        "2026-11-16-table2-unbiased/linear-evaluations.svg",
+    ),
+    (
+        "debiased-linear-variance.svg",
+        "2026-11-16-table2-unbiased/linear-variance.svg",
+    ),
+    ("poisson-curves.svg", "2026-11-15-poisson/curves.svg"),
+    ("poisson-distance.svg", "2026-11-15-poisson/distance.svg"),
+];
+
+/// Plots that are drawn from a summary are committed as they are drawn today. With
+/// `STRAIGHTFLOW_REDRAW=1` they are written instead of compared.
+#[test]
+fn committed_plots_are_those_of_the_summaries() {
+    let redraw = std::env::var_os("STRAIGHTFLOW_REDRAW").is_some();
+    let mut compared = 0;
+    let mut check = |path: &Path, expected: &[u8]| {
+        if redraw {
+            std::fs::write(path, expected).expect("a plot");
+        }
+        let found = std::fs::read(path).unwrap_or_default();
+        assert!(found == expected, "{} is not as drawn", path.display());
+        compared += 1;
+    };
+    for entry in std::fs::read_dir(results()).expect("the results") {
+        let directory = entry.expect("an entry").path();
+        let Ok(summary) = std::fs::read(directory.join("summary.json")) else {
+            continue;
+        };
+        let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+        let id = summary["experiment"].as_str().unwrap_or("table2");
+        let page = show(id, &summary).expect("known").expect("a page");
+        let files = std::fs::read_dir(&directory).expect("a run");
+        let mut names = files.map(|file| file.expect("a file").path());
+        // Short runs are recorded without plots.
+        if names.any(|name| name.extension().is_some_and(|found| found == "svg")) {
+            for (name, svg) in &page.figures {
+                check(&directory.join(name), svg.as_bytes());
+            }
+        }
+    }
+    for (copy, original) in COPIES {
+        let original = std::fs::read(results().join(original)).expect("a plot");
+        check(&results().join("../docs/experiments").join(copy), &original);
+    }
+    assert!(compared > 30, "only {compared} plots");
+}
+
+/// What tables of short runs show beside them is the longest run that is recorded.
+#[test]
+fn recorded_rows_are_those_of_the_longest_runs() {
+    use straightflow_experiments::table2::{TableSummary, recorded};
+    let mut longest = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(results()).expect("the results") {
+        let directory = entry.expect("an entry").path();
+        let name = directory
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let Ok(summary) = std::fs::read(directory.join("summary.json")) else {
+            continue;
+        };
+        let Ok(summary) = serde_json::from_slice::<TableSummary>(&summary) else {
+            continue;
+        };
+        for row in summary.rows {
+            if row.latent != "bernoulli" || row.protocol != "threshold" {
+                continue;
+            }
+            let rank = (row.epochs, row.seeds, name.clone());
+            let place = (row.arch.clone(), row.estimator.clone());
+            let known = longest
+                .entry(place)
+                .or_insert_with(|| (rank.clone(), row.clone()));
+            if known.0 < rank {
+                *known = (rank, row);
+            }
+        }
+    }
+    assert_eq!(recorded().len(), longest.len());
+    for one in recorded() {
+        let place = (one.arch.clone(), one.estimator.clone());
+        let (_, row) = &longest[&place];
+        let found = (row.epochs, row.seeds, row.test_nelbo, row.paper, &row.label);
+        let shown = (one.epochs, one.seeds, one.test_nelbo, one.paper, &one.label);
+        assert_eq!(shown, found, "{place:?}");
+    }
+}
+
+/// The table of recommendations in `docs/choosing.md` is that of the recorded laboratory.
+#[test]
+fn documented_recommendations_are_those_of_the_record() {
+    use straightflow_experiments::lab::{Recommendation, Summary, recommendations};
+    use straightflow_report::page;
+    let text = std::fs::read_to_string(results().join("../docs/choosing.md")).expect("a page");
+    let (_, after) = text
+        .split_once("<!-- recommendations in results/2026-11-16-lab -->")
+        .expect("a table");
+    let table = after.trim_start().lines().skip(2);
+    let shown: Vec<&str> = table.take_while(|line| line.starts_with('|')).collect();
+    let record = std::fs::read(results().join("2026-11-16-lab/summary.json")).expect("a record");
+    let summary: Summary = serde_json::from_slice(&record).expect("a summary");
+    let found = recommendations(&summary.rows, &summary.budgets);
+    let cells = |one: &Recommendation| {
+        let error = page::Value::from(one.best.error).show(page::Format::Significant(3));
+        format!("`{}` | {}", one.best.spec, error.expect("a number"))
+    };
+    // With and without bias stand side by side.
+    let lines: Vec<String> = found
+        .chunks(2)
+        .map(|pair| {
+            let [any, unbiased] = pair else {
+                panic!("a need without an answer")
+            };
+            let place = format!("{} | {} | {}", any.family, any.variables, any.budget);
+            format!("| {place} | {} | {} |", cells(any), cells(unbiased))
+        })
+        .collect();
+    assert_eq!(shown, lines);
+}

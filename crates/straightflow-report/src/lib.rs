@@ -1,6 +1,6 @@
 //! Run records to tables, SVG plots, pictures and one self-contained HTML page. No tensors in here.
 //!
-//! * [`record`]: the directory of a run, which is written while the run goes on and read when it is
+//! * [`record`]: the directory of a run, which is written during the run and read when it is
 //!   resumed.
 //! * [`plot`]: numbers and labels to SVG.
 //! * [`picture`]: greyscale images to PNG.

@@ -1,5 +1,6 @@
-//! A report in a real browser: run with `cargo test --release -p straightflow-report --test browser --
-//! --ignored`. It needs Chromium, named by the environment variable `CHROMIUM` or found as `chromium`.
+//! A report in a real browser: run with `cargo test --release --workspace --test browser -- --ignored`;
+//! `.ci/run` does so where it finds Chromium. It needs Chromium, named by the environment variable
+//! `CHROMIUM` or found as `chromium`.
 //!
 //! The report is one of made-up runs, or the file that `STRAIGHTFLOW_REPORT` names. Screenshots and
 //! the page of made-up runs go to `target/report-screenshots`, or to the directory that
@@ -41,7 +42,7 @@ fn the_report_is_right_on_screens_and_in_print() {
     };
     let mut browser = Browser::start(parent.path());
     for scheme in ["light", "dark"] {
-        for width in [1280, 390] {
+        for width in [1600, 1280, 800, 400] {
             let size = browser.open(&report, scheme, width);
             assert!(
                 size.scroll_width <= size.client_width,

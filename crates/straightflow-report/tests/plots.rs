@@ -23,6 +23,7 @@ fn plots_of_nothing() -> Vec<String> {
         label: "bad".into(),
         points: bad.clone(),
         band: bad.clone(),
+        ..Line::default()
     }];
     let numbers = vec![f64::NAN, f64::NEG_INFINITY];
     let candidate = |x, y| Candidate {
@@ -219,7 +220,7 @@ fn labels_are_text_and_not_markup() {
     let line = Line {
         label: "a < b & c".into(),
         points: vec![(0.0, 0.0), (1.0, 1.0)],
-        band: Vec::new(),
+        ..Line::default()
     };
     let plot = Curves {
         title: "<script>alert(1)</script>".into(),

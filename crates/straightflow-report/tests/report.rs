@@ -111,7 +111,7 @@ fn a_summary_that_does_not_fit_its_experiment_is_refused() {
         Err(ReportError::Unexpected { path, reason }) => {
             assert_eq!(path, summary);
             assert!(
-                reason.contains("no summary of `poisson`: missing field"),
+                reason.contains("not a summary of `poisson`: missing field"),
                 "{reason}"
             );
         }

@@ -181,7 +181,7 @@ fn a_table_goes_on_when_there_is_room_again() {
     // Room for records, not for checkpoints.
     let sentence = failed(&limited(4, &arguments));
     for words in [
-        "linear-straight-through-1 came to no end (and 7 more",
+        "linear-straight-through-1 failed (and 7 more",
         "checkpoint.bin cannot be written",
     ] {
         assert!(sentence.contains(words), "{words}: {sentence}");

@@ -1,4 +1,4 @@
-//! Processes that are killed, and runs that go on from there.
+//! Processes that are killed, and runs that resume from there.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn killed(arguments: &[&str], moment: impl FnOnce(&mut std::process::Child))
     let message = errors(&output);
     assert!(
         !message.contains("straightflow: "),
-        "{arguments:?} did not go on: {message}"
+        "{arguments:?} did not resume: {message}"
     );
     !output.status.success()
 }
@@ -180,7 +180,7 @@ fn a_run_that_is_asked_to_stop_leaves_a_checkpoint() {
             if output.status.code() != Some(code) {
                 return false;
             }
-            let hint = "the same command goes on from here";
+            let hint = "repeat the command to resume";
             assert!(message.contains(hint), "{message}");
             directory.join("checkpoint.bin").exists() && records(&directory).is_empty()
         });

@@ -1,4 +1,4 @@
-//! Settings that cannot be, and runs that come to no end.
+//! Invalid settings, and runs that fail.
 
 use std::fs;
 

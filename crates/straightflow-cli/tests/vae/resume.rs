@@ -1,4 +1,4 @@
-//! What may go on, and what must not.
+//! What may resume, and what must not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -104,20 +104,20 @@ fn where_there_is_no_run_there_is_nothing_to_resume() {
     let root = place.root.path();
     let nowhere = place.at("nowhere");
     let resume = ["vae", "--resume", "--out", text(&nowhere)];
-    refused(&resume, "nowhere has no run to go on with", root);
+    refused(&resume, "nowhere has no run to resume", root);
     assert!(!nowhere.exists(), "a directory was made");
 
     let empty = place.at("empty");
     fs::create_dir(&empty).expect("a directory");
     let resume = ["vae", "--resume", "--out", text(&empty)];
-    refused(&resume, "empty has no run to go on with", root);
+    refused(&resume, "empty has no run to resume", root);
 
     let poisson = place.at("poisson");
     fs::create_dir(&poisson).expect("a directory");
     let config = "experiment = \"poisson\"\nversion = \"0.1.0\"\nrate = 5.0\n";
     fs::write(poisson.join("config.toml"), config).expect("written");
     let resume = ["vae", "--resume", "--out", text(&poisson)];
-    let hint = "is no configuration of `vae`: it is one of `poisson`";
+    let hint = "is not a `vae` config: it is a `poisson` config";
     refused(&resume, hint, root);
 
     let output = run(&["vae", "--resume"]);
@@ -141,7 +141,7 @@ fn unusable(directory: &Path, checkpoint: &[u8], because: &str) {
         let output = run(arguments);
         let sentence = failed(&output);
         let expected = format!(
-            "straightflow: {} cannot be used; move it away to begin anew: the checkpoint {because}",
+            "straightflow: {} cannot be used; move it away to start over: the checkpoint {because}",
             path.display()
         );
         assert!(sentence.starts_with(&expected), "{expected}: {sentence}");

@@ -40,10 +40,10 @@ pub struct Arguments {
     /// Independent estimates within each budget [default: a fifth of the others].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     budget_replicates: Option<usize>,
-    /// Steps for which learned state is trained before, on 32 estimates each [default: 500].
+    /// Steps for which learned state is pre-trained, on 32 estimates each [default: 500].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     training_steps: Option<usize>,
-    /// Of Adam on learned state [default: 0.01].
+    /// Adam learning rate of learned state [default: 0.01].
     #[arg(long, value_name = "RATE")]
     state_learning_rate: Option<f64>,
     /// The seed of all randomness [default: 1].

@@ -50,7 +50,7 @@ pub use Lab as This;
 pub use measure::Measurement;
 pub use objective::{Objective, objectives};
 pub use problem::{PROBLEMS, Problem};
-pub use recommend::{Recommendation, Standing, recommend, standings};
+pub use recommend::{Recommendation, Standing, recommendations, standings};
 pub use subjects::subjects;
 
 /// All that is needed to repeat the measurements.
@@ -74,7 +74,7 @@ pub struct LabConfig {
     /// The steps for which learned state is trained before, on 32 estimates each.
     #[serde(alias = "training_steps")]
     pub training_steps: usize,
-    /// Of Adam (epsilon 1e-8) on learned state.
+    /// Adam learning rate (epsilon 1e-8) of learned state.
     #[serde(alias = "state_learning_rate")]
     pub state_learning_rate: f64,
 }
@@ -378,14 +378,7 @@ impl Lab {
 
     /// The summary of the rows of all units.
     pub fn summary(&self, rows: Vec<Row>) -> Summary {
-        let mut recommendations = Vec::new();
-        for family in FamilyKind::ALL {
-            for (index, budget) in self.config.budgets.iter().enumerate() {
-                for unbiased in [false, true] {
-                    recommendations.extend(recommend(&rows, *family, index, *budget, unbiased));
-                }
-            }
-        }
+        let recommendations = recommendations(&rows, &self.config.budgets);
         Summary {
             experiment: "lab".to_owned(),
             budgets: self.config.budgets.clone(),

@@ -89,6 +89,14 @@ pub const PROBLEMS: &[Problem] = &[
 ];
 
 impl Problem {
+    /// How many variables it has. A one-hot vector is one.
+    pub fn variables(&self) -> usize {
+        match self.kind() {
+            FamilyKind::Categorical => 1,
+            _ => self.means.len(),
+        }
+    }
+
     /// The family without its fixed numbers.
     pub fn kind(&self) -> FamilyKind {
         self.family.kind()

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use straightflow::distribution::FamilyKind;
 use straightflow::estimator::Spec;
 
-use super::{Measurement, Row};
+use super::{Measurement, PROBLEMS, Problem, Row};
 
 /// Relative errors below this count as this: nobody chooses by the third digit, and estimates without
 /// any error would decide a geometric mean alone.
@@ -40,6 +40,12 @@ pub struct Standing {
 pub struct Recommendation {
     /// The family.
     pub family: FamilyKind,
+    /// How many variables a problem has; 0 in records that do not tell them apart.
+    #[serde(default)]
+    pub variables: usize,
+    /// The ids of the problems that this rests on.
+    #[serde(default)]
+    pub problems: Vec<String>,
     /// The budget, in evaluations of the cost and backward passes through it.
     pub budget: usize,
     /// Whether only unbiased estimators were asked for.
@@ -107,24 +113,53 @@ fn standing<'a>(
     })
 }
 
-/// The estimator with the least error for a family, a budget (with its number among the rows'
-/// budgets) and a need; `None` if no estimator qualifies.
-pub fn recommend(
-    rows: &[Row],
-    family: FamilyKind,
+/// How many variables the problem of a row has.
+fn variables(row: &Row) -> usize {
+    let problem = PROBLEMS.iter().find(|problem| problem.id == row.problem);
+    problem.map_or(0, Problem::variables)
+}
+
+/// What to use for each family, number of variables, budget and need. One-bit problems say nothing
+/// about ten bits, so those are not mixed.
+pub fn recommendations(rows: &[Row], budgets: &[usize]) -> Vec<Recommendation> {
+    let mut found = Vec::new();
+    for family in FamilyKind::ALL {
+        let of_family = || rows.iter().filter(|row| row.family == *family);
+        let mut sizes: Vec<usize> = of_family().map(variables).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        for size in sizes {
+            let rows: Vec<&Row> = of_family().filter(|row| variables(row) == size).collect();
+            for (index, budget) in budgets.iter().enumerate() {
+                let best = |unbiased| recommend(&rows, size, index, *budget, unbiased);
+                found.extend([false, true].into_iter().filter_map(best));
+            }
+        }
+    }
+    found
+}
+
+/// The estimator with the least error on some rows of one family, for a budget (with its number among
+/// the rows' budgets) and a need; `None` if no estimator qualifies.
+fn recommend(
+    rows: &[&Row],
+    variables: usize,
     index: usize,
     budget: usize,
     unbiased: bool,
 ) -> Option<Recommendation> {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.family == family).collect();
-    let standings = standings(&rows, |row| row.budgets[index].as_ref());
+    let mut problems: Vec<String> = rows.iter().map(|row| row.problem.clone()).collect();
+    problems.dedup();
+    let standings = standings(rows, |row| row.budgets[index].as_ref());
     // What says that it has no bias must also show none.
     let qualifies = |one: &Standing| one.unbiased && one.failures == 0;
     let mut qualified = standings
         .into_iter()
         .filter(|one| !unbiased || qualifies(one));
     Some(Recommendation {
-        family,
+        family: rows.first()?.family,
+        variables,
+        problems,
         budget,
         unbiased,
         best: qualified.next()?,

@@ -6,8 +6,10 @@ use straightflow::distribution::FamilyKind;
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
 use super::{
-    Failure, Measurement, PROBLEMS, Problem, Recommendation, Row, Summary, objectives, standings,
+    Failure, Measurement, PROBLEMS, Problem, Recommendation, Row, Summary, objectives, plots,
+    recommendations, standings,
 };
+use crate::experiment::place;
 
 pub(super) fn page(summary: &Summary) -> Page {
     let overviews = PROBLEMS
@@ -26,15 +28,27 @@ pub(super) fn page(summary: &Summary) -> Page {
          over the costs of the root mean square error, relative to the largest gradient that a cost of the \
          same variance can have.",
     )
-    .tables(overviews)
+    .at(place::LAB)
     .tables(advice(summary))
-    .tables(details.into_iter().map(Table::detail))
+    .tables(overviews)
+    .tables(details.into_iter().map(folded))
+    .figures(plots::draw(summary))
     .remarks([
         "Under the name of a cost stand bias and standard deviation of the smallest estimate; the deviation of \
          one that takes several draws is multiplied with the root of their number. !: bias above half of \
          the gradient; !!: the expectation points uphill; error: it cannot be computed. Learned state is \
          trained before, which no budget counts.",
     ])
+}
+
+/// A long table, together with the others of its variable.
+fn folded(table: Table) -> Table {
+    let caption = table.caption.as_deref().unwrap_or_default();
+    let problem = caption.split(", ").next().unwrap_or_default();
+    let known = PROBLEMS.iter().find(|known| known.id == problem);
+    let chapter = known.map_or(problem, |known| known.label);
+    let chapter = format!("Every number: {chapter}");
+    table.detail().chapter(chapter)
 }
 
 /// An estimator on all costs of a variable.
@@ -133,6 +147,9 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
         _ => "the means",
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
+    let table = table.look(
+        "Look at the marks ! and !!, which are failures, and at the last columns: the error for a price.",
+    );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
 }
 
@@ -233,10 +250,41 @@ fn advice(summary: &Summary) -> Option<Table> {
             one.next.as_ref().map(|next| next.error)
         })
         .group(NEXT),
+        Column::new("problems", "rests on", Format::Plain, rests_on)
+            .about("the variables that were measured, and the costs of each"),
     ];
-    let label = |one: &Recommendation| Label::new(one.family.to_string(), one.family.to_string());
-    let table = Table::new(&columns, &summary.recommendations, label);
+    let label = |one: &Recommendation| {
+        let variables = match one.variables {
+            1 => "one variable".to_owned(),
+            count => format!("{count} variables"),
+        };
+        Label::from(format!("{}, {variables}", one.family).as_str())
+    };
+    // Records of before do not tell problems of one variable from those of several; their rows do.
+    let asked_for = |new: &Recommendation| {
+        let mut asked = summary.recommendations.iter();
+        asked.any(|one| {
+            (one.family, one.budget, one.unbiased) == (new.family, new.budget, new.unbiased)
+        })
+    };
+    let mut rows = recommendations(&summary.rows, &summary.budgets);
+    rows.retain(asked_for);
+    let table = Table::new(&columns, &rows, label).look(
+        "Look at the number of variables before the name: what is best for one variable can be too dear for \
+         ten, and what one problem shows is no more than that.",
+    );
     (!table.rows.is_empty()).then(|| table.with_caption("recommendations"))
+}
+
+/// What a recommendation rests on.
+fn rests_on(one: &Recommendation) -> String {
+    let labels: Vec<&str> = PROBLEMS
+        .iter()
+        .filter(|problem| one.problems.iter().any(|id| id == problem.id))
+        .map(|problem| problem.label)
+        .collect();
+    let costs = one.best.cells / one.problems.len().max(1);
+    format!("{}; {costs} costs", labels.join(", "))
 }
 
 /// Every number of a cost of a variable.

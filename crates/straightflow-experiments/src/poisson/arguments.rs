@@ -8,8 +8,8 @@ use crate::arguments::{Words, count, given, word};
 
 pub(super) const EXAMPLES: &str = "Examples:
   straightflow poisson                                 the table, nothing is written
-  straightflow poisson --out runs/poisson              with records and plots; run it again to go on
-                                                       after an interruption
+  straightflow poisson --out runs/poisson              with records and plots; interrupted runs
+                                                       resume
   straightflow poisson --estimators pwgf matched:muprop --seeds 5
   straightflow poisson --objective literal --seeds 5   the paper's formula as it is printed
   straightflow poisson --config runs/poisson/config.toml --seed 2 --out runs/again";

@@ -45,7 +45,7 @@ impl PoissonGame {
         })
     }
 
-    /// Plays a cell, as a function of the configuration only. Progress is a share from 0 to 1; whoever
+    /// Plays a cell, as a function of the configuration only. Progress is a share from 0 to 1; the one who
     /// hears of it may stop the game with `false`.
     ///
     /// # Errors

@@ -58,7 +58,7 @@ struct Table {
     openness: f64,
 }
 
-/// Plays one row for a block of seeds; `None` if whoever hears of the share that is done says `false`.
+/// Plays one row for a block of seeds; `None` if the callback that hears of the progress returns `false`.
 pub(super) fn play(
     config: &Config,
     row: &Row,

@@ -18,6 +18,8 @@ use super::game::{Game, draw};
 pub struct Curve {
     /// What it shows.
     pub label: String,
+    /// The estimator; empty for a line that is not about one.
+    pub spec: String,
     /// Points from left to right.
     pub points: Vec<(f64, f64)>,
     /// Below and above each point; empty for none.
@@ -36,6 +38,7 @@ pub fn learning_curves(config: &Config, cells: &[Cell]) -> Vec<Curve> {
         }
         Curve {
             label: row.label.clone(),
+            spec: row.spec.to_string(),
             points,
             band,
         }
@@ -52,6 +55,7 @@ pub fn distances(config: &Config, cells: &[Cell]) -> Vec<Curve> {
     };
     let curve = |row: &Row| Curve {
         label: row.label.clone(),
+        spec: row.spec.to_string(),
         points: rates_of(config, cells, row)
             .enumerate()
             .map(|(epoch, rates)| (epoch as f64, distance(rates)))
@@ -96,6 +100,7 @@ pub fn kernel_weights(rate: f64) -> straightflow::Result<Vec<Curve>> {
         let values = (0..=last).step_by(stride).map(|z| z as f64);
         Ok(Curve {
             label: format!("{deviations} sd"),
+            spec: String::new(),
             points: values.map(|z| (z, prepared.c(z) / mean)).collect(),
             band: Vec::new(),
         })

@@ -8,6 +8,7 @@ use super::error::GameError;
 use super::pictures::{Curve, distances, flow_step, kernel_weights, learning_curves};
 use super::summary::Summary;
 use crate::experiment::File;
+use crate::looks::look;
 
 /// The names of the files and what is in them.
 pub(super) fn draw(
@@ -31,6 +32,7 @@ fn line(curve: Curve) -> Line {
         label: curve.label,
         points: curve.points,
         band: curve.band,
+        look: look(&curve.spec),
     }
 }
 
@@ -78,7 +80,7 @@ fn distance(config: &Config, cells: &[Cell]) -> String {
         y_label: "root mean square distance".to_owned(),
         y_axis: Axis::Log,
         lines: lines.map(line).collect(),
-        reference: None,
+        ..Curves::default()
     };
     plot.svg()
 }

@@ -1,10 +1,11 @@
 //! What is said about the game: the table beside the paper's, and how to read it.
 
-use straightflow_report::page::{Column, Format, Label, Page, Table, Value};
+use straightflow_report::page::{Column, Finding, Format, Label, Page, Table, Value};
 
 use super::discriminator::GameObjective;
 use super::game::FLOOR;
 use super::summary::{Summary, SummaryRow};
+use crate::experiment::place;
 
 pub(super) fn page(summary: &Summary) -> Page {
     let table = Table::new(&columns(summary.seeds), &summary.rows, |row| {
@@ -17,11 +18,35 @@ pub(super) fn page(summary: &Summary) -> Page {
          estimator of the generator's gradient.",
     )
     .lead(lead(summary))
+    .at(place::POISSON)
+    .findings(finding(summary))
     .fact("gain of the paper's gradient", summary.paper_gain)
-    .table(table)
+    .table(table.look(
+        "Look at the column sd: the rate's oscillation is small for pWGF, and as small for \
+         straight-through with steps of the same length (matched).",
+    ))
     .remarks(floored(summary))
     .remarks([summary.finding.clone()])
     .remarks(controls(&summary.rows))
+}
+
+/// What the paper's Table 1 comes to.
+fn finding(summary: &Summary) -> Option<Finding> {
+    let (paper, plain) = ("pwgf:preset=paper", "straight-through");
+    let gap = summary.ratio(plain, paper)?;
+    let matched = summary.ratio("matched:straight-through", paper)?;
+    let reproduces =
+        summary.row(paper)?.paper_std.is_some() && summary.explained_by_step(gap, matched);
+    reproduces.then(|| Finding {
+        about: "Table 1",
+        place: 1,
+        weight: summary.seeds as f64,
+        text: format!(
+            "Table 1 reproduces, and it is a step size: straight-through oscillates {gap:.1} times as much \
+             as the paper's pWGF at the same learning rate, and {matched:.2} times as much with steps of the \
+             same length."
+        ),
+    })
 }
 
 fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {

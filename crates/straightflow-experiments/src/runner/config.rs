@@ -45,7 +45,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// It is not one of this experiment and version.
-    #[error("{} is no configuration of `{experiment}`", path.display())]
+    #[error("{} is not a `{experiment}` config", path.display())]
     Unfit {
         /// The file.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum ConfigError {
         source: ConfigFault,
     },
     /// A directory that is to be gone on with.
-    #[error("{} has no run to go on with", path.display())]
+    #[error("{} has no run to resume", path.display())]
     NothingThere {
         /// The directory.
         path: PathBuf,
@@ -77,10 +77,10 @@ pub enum ConfigFault {
         message: String,
     },
     /// It does not say what it is.
-    #[error("it does not say of which `experiment` it is")]
+    #[error("it does not name its `experiment`")]
     NoExperiment,
     /// It is one of another experiment.
-    #[error("it is one of `{0}`")]
+    #[error("it is a `{0}` config")]
     OtherExperiment(String),
     /// It does not say what wrote it.
     #[error("it does not say which `version` wrote it")]
@@ -213,8 +213,8 @@ mod tests {
                 "seeds = 20\nsedes = 3",
                 "there is no setting `sedes`",
             ),
-            ("\"toy\"", "\"vae\"", "it is one of `vae`"),
-            ("experiment = \"toy\"\n", "", "of which `experiment`"),
+            ("\"toy\"", "\"vae\"", "it is a `vae` config"),
+            ("experiment = \"toy\"\n", "", "name its `experiment`"),
             (VERSION, "0.0.1", "written by version 0.0.1"),
         ] {
             let message = refused(&good.replacen(from, to, 1));

@@ -1,4 +1,4 @@
-//! What a cell has while it runs: its place in the records, its checkpoint, and whoever hears of it.
+//! What a cell has while it runs: its place in the records, its checkpoint, and who is told about it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ pub enum RunError {
     /// It was asked to stop, by a signal or because another cell failed.
     #[error("the run was stopped")]
     Stopped,
-    /// What was asked for cannot be.
+    /// Invalid settings.
     #[error(transparent)]
     Refused(Cause),
     /// Something went wrong on the way.
@@ -28,8 +28,8 @@ pub enum RunError {
     /// The directory of the run.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A checkpoint that cannot be gone on from.
-    #[error("{} cannot be used; move it away to begin anew", path.display())]
+    /// A checkpoint that cannot be resumed.
+    #[error("{} cannot be used; move it away to start over", path.display())]
     Checkpoint {
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum RunError {
         source: Cause,
     },
     /// A summary that is not one.
-    #[error("{} is no summary of `{experiment}`", path.display())]
+    #[error("{} is not a summary of `{experiment}`", path.display())]
     Summary {
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum RunError {
         path: PathBuf,
     },
     /// Cells that failed, while the others have their results.
-    #[error("{cell} came to no end{others}: {reason}")]
+    #[error("{cell} failed{others}: {reason}")]
     Unfinished {
         /// The first of them.
         cell: String,

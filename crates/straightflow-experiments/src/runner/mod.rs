@@ -2,7 +2,7 @@
 //! checkpoints, resuming, threads, progress, interrupts and versions.
 //!
 //! The summary is written last: a directory that has one is complete. A process may be killed at any
-//! moment; the same command goes on with what was recorded, and ends with the same bits.
+//! moment; the same command resumes from what was recorded, and ends with the same bits.
 
 mod cells;
 mod command;
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Assignment<'_> {
     }
 }
 
-/// A run that came to its end.
+/// A finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done<S> {
     /// The results.

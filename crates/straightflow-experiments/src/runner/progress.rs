@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(pace.left(0.75, 0.75, seconds(60)), None);
 
         let mut progress = Progress::new(Instant::now(), &[true, false, false, false]);
-        // One goes on from its middle, one was complete in a directory of its own, one is new.
+        // One resumes from its middle, one was complete in a directory of its own, one is new.
         progress.set(1, 0.5);
         progress.end(1, true);
         progress.end(2, false);

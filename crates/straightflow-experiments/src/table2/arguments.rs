@@ -16,7 +16,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   straightflow table2 --out runs/arm --resume --epochs 400      makes all of its runs longer
   straightflow table2 --beyond --epochs 10 --out runs/beyond
   straightflow table2 --latent poisson --arch nonlinear --epochs 10 --out runs/counts
-An interrupted table goes on when it is run again.";
+Interrupted runs resume: repeat the command.";
 
 /// What the command line offers.
 #[derive(Args, Debug)]

@@ -52,7 +52,7 @@ impl Experiment for Table2 {
     ];
     const NEEDS_DIRECTORY: bool = true;
     const OUTLIVES_FAILURES: bool = true;
-    // The records are of shorter runs; the runs themselves go on.
+    // The records are of shorter runs; the runs themselves resume.
     const FORGETS: bool = true;
 
     type Arguments = Arguments;

@@ -5,6 +5,7 @@ use straightflow_report::plot::{Axis, Curves, Line};
 
 use super::summary::{TableRow, TableSummary};
 use crate::experiment::File;
+use crate::looks::look;
 use crate::vae::Epoch;
 
 /// More lines cannot be told apart.
@@ -32,12 +33,17 @@ fn of_architecture(rows: &[TableRow]) -> Vec<File> {
             _ => (format!("-{}", part + 1), format!(", part {}", part + 1)),
         };
         let test = |epoch: &Epoch| Some(epoch.test_nelbo);
-        let plot = |y_label: &str, x_label: &str, lines: Vec<Line>, y_axis: Axis| {
+        let plot = |what: &str, x_label: &str, lines: Vec<Line>, y_axis: Axis| {
             let curves = Curves {
-                title: format!("{y_label}, {arch}{title}"),
+                title: format!("{what}, {arch}{title}"),
                 caption: "Means over seeds, after each epoch.".to_owned(),
                 x_label: x_label.to_owned(),
-                y_label: y_label.to_owned(),
+                y_label: match y_axis {
+                    Axis::Linear => "nats".to_owned(),
+                    Axis::Log => "variance".to_owned(),
+                },
+                // Beginnings are far above what the methods differ in.
+                near_ends: y_axis == Axis::Linear,
                 y_axis,
                 lines,
                 ..Curves::default()
@@ -56,7 +62,7 @@ fn of_architecture(rows: &[TableRow]) -> Vec<File> {
             format!("{arch}-evaluations{suffix}.svg"),
             plot(
                 nelbo,
-                "evaluations of the cost for each image of a batch (thousands)",
+                "evaluations of the cost per image (thousands)",
                 evaluations,
                 Axis::default(),
             ),
@@ -83,7 +89,8 @@ fn lines(
     let line = |row: &TableRow| Line {
         label: row.label.clone(),
         points: row.curve.iter().filter_map(point).collect(),
-        band: Vec::new(),
+        look: look(&row.estimator),
+        ..Line::default()
     };
     rows.iter().map(line).collect()
 }

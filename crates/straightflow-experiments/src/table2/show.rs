@@ -2,7 +2,11 @@
 
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
+use super::opening::{findings, glance};
+use super::plots;
+use super::recorded::beside;
 use super::summary::{TableRow, TableSummary};
+use crate::experiment::place;
 use crate::vae::{
     Architecture, BOUND, DEFAULT_PWGF, EVALUATIONS, GRADIENTS, Latent, Protocol, VARIANCE,
     default_pwgf,
@@ -12,7 +16,7 @@ pub(super) fn page(summary: &TableSummary) -> Page {
     let rows = &summary.rows;
     let bound_samples = rows.first().map_or(0, |row| row.bound_samples);
     let tables = Table::split(
-        &columns(bound_samples),
+        &columns(rows, bound_samples),
         rows,
         |row| format!("{}, {}", row.arch, row.latent),
         |row| Label::new(&row.label, &row.estimator),
@@ -28,18 +32,52 @@ pub(super) fn page(summary: &TableSummary) -> Page {
             .then(|| DEFAULT_PWGF.to_owned()),
         reading_of_pwgf(rows),
     ];
-    Page::new(
-        "The autoencoders of Table 2",
+    let page = Page::new(
+        title(rows),
         "Variational autoencoders with discrete latent variables on images of digits: one row for each \
          estimator of the encoder's gradient, one table for each architecture. Bounds are in nats for each \
          image and averaged over seeds; less is better.",
     )
-    .tables(tables)
+    .at(place::TABLE2)
+    .findings(findings(rows))
+    .tables(tables.into_iter().map(|table| {
+        table.look("Look at the column test: nats for each image, less is better. Compare rows of equal epochs only.")
+    }))
+    .figures(plots::draw(summary))
     .remarks(remarks.into_iter().flatten())
-    .remarks(failures.map(|(cell, reason)| format!("{cell} came to no end: {reason}.")))
+    .remarks(failures.map(|(cell, reason)| format!("{cell} failed: {reason}.")));
+    match glance(rows) {
+        Some(glance) => page.glance(glance),
+        None => page,
+    }
 }
 
-fn columns(bound_samples: usize) -> Vec<Column<TableRow>> {
+/// The experiment, and what sets this run apart.
+fn title(rows: &[TableRow]) -> String {
+    let each = |value: fn(&TableRow) -> String| {
+        let mut values: Vec<String> = rows.iter().map(value).collect();
+        values.dedup();
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        enumeration(&values)
+    };
+    let latent = |row: &TableRow| match row.latent.as_str() {
+        "bernoulli" => "bits".to_owned(),
+        "poisson" => "counts".to_owned(),
+        "categorical" => "categories".to_owned(),
+        other => other.to_owned(),
+    };
+    if rows.is_empty() {
+        return "Table 2".to_owned();
+    }
+    format!(
+        "Table 2: {}, {}, {} epochs",
+        each(|row| row.arch.clone()),
+        each(latent),
+        each(|row| row.epochs.to_string())
+    )
+}
+
+fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
     const OURS: &str = "this run";
     const ALSO_OURS: &str = "also of this run";
     let bound = |key: &str, heading: &str, value: fn(&TableRow) -> f64| {
@@ -49,11 +87,15 @@ fn columns(bound_samples: usize) -> Vec<Column<TableRow>> {
     };
     let count = Format::Significant(4);
     let each = Format::Decimals(1);
-    vec![
+    let mut columns = vec![
         bound("test_nelbo", "test", |row| row.test_nelbo)
             .group(OURS)
-            .about("negative ELBO of the test images; a difference above zero is one where the paper's is better")
-            .paper("Table 2", |row| row.paper),
+            .about(
+                "negative ELBO of the test images; a difference above zero is one where the paper's is better, \
+                 and a run that is shorter than the whole training has none",
+            )
+            .paper("Table 2", |row| row.paper)
+            .compared_if(is_whole),
         Column::new("test_nelbo_sd", "sd", Format::Decimals(2), |row: &TableRow| row.test_nelbo_sd)
             .group(OURS)
             .about("standard deviation of it over seeds; a dash for one seed"),
@@ -76,7 +118,29 @@ fn columns(bound_samples: usize) -> Vec<Column<TableRow>> {
             .about(GRADIENTS),
         Column::new("seeds", "seeds", count, |row: &TableRow| row.seeds).group(ALSO_OURS),
         Column::new("epochs", "epochs", count, |row: &TableRow| row.epochs).group(ALSO_OURS),
-    ]
+    ];
+    if rows.iter().any(|row| beside(row).is_some()) {
+        const RECORDED: &str = "recorded";
+        let longer = Column::new("recorded", "test", Format::Decimals(2), |row: &TableRow| {
+            beside(row).map(|one| one.test_nelbo)
+        });
+        let epochs = Column::new("recorded_epochs", "epochs", count, |row: &TableRow| {
+            beside(row).map(|one| one.epochs)
+        });
+        columns.insert(2, longer.group(RECORDED));
+        columns.insert(3, epochs.group(RECORDED).about(
+            "of the longest run of the repository's records with this estimator, where it is longer",
+        ));
+    }
+    columns
+}
+
+/// Whether a row is of the whole training, with which the paper's number is compared.
+fn is_whole(row: &TableRow) -> bool {
+    let arch = Architecture::ALL
+        .into_iter()
+        .find(|arch| arch.name() == row.arch);
+    arch.is_none_or(|arch| row.epochs >= whole_training(arch))
 }
 
 /// The rows that the paper has a number for.
@@ -298,7 +362,7 @@ mod tests {
             row("arm", "linear", 400, Some(110.3)),
             row("disarm", "linear", 400, None),
         ];
-        let table = Table::new(&columns(100), &rows, |row| row.label.as_str().into());
+        let table = Table::new(&columns(&rows, 100), &rows, |row| row.label.as_str().into());
         let text = table.text();
         let cells = |name: &str| -> Vec<String> {
             let line = text

@@ -21,7 +21,7 @@ const PUBLISHED: [(&str, [Option<f64>; 3]); 7] = [
 pub struct TableSummary {
     /// One for each architecture and estimator with a complete run.
     pub rows: Vec<TableRow>,
-    /// The runs that came to no end, each with its name and the reason.
+    /// The runs that failed, each with its name and the reason.
     pub failures: Vec<(String, String)>,
 }
 
@@ -65,7 +65,7 @@ pub struct TableRow {
     pub gradients: f64,
     /// The paper's test negative ELBO.
     pub paper: Option<f64>,
-    /// The seeds whose runs came to no end; they are in no mean.
+    /// The seeds whose runs failed; they are in no mean.
     pub unfinished: usize,
     /// The mean over seeds after each epoch.
     pub curve: Vec<Epoch>,
@@ -73,7 +73,7 @@ pub struct TableRow {
 
 impl TableSummary {
     /// The means of runs, each with its configuration, in the order of the table's
-    /// [cells](super::TableConfig::cells); a run that came to no end has no summary.
+    /// [cells](super::TableConfig::cells); a run that failed has no summary.
     pub fn new(runs: &[(Config, Option<Summary>)], failures: Vec<(String, String)>) -> Self {
         let same = |a: &(Config, Option<Summary>), b: &(Config, Option<Summary>)| {
             a.0.arch == b.0.arch && a.0.estimator == b.0.estimator

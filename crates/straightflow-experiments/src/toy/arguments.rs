@@ -8,8 +8,8 @@ use crate::arguments::{count, given};
 
 pub(super) const EXAMPLES: &str = "Examples:
   straightflow toy                              the table, nothing is written
-  straightflow toy --out runs/toy               with records and plots; run it again to go on after an
-                                                interruption
+  straightflow toy --out runs/toy               with records and plots; interrupted runs
+                                                resume
   straightflow toy --estimators arm disarm reinforce:baseline=loo,samples=2 --seeds 5
   straightflow toy --p0 0.45 --steps 1000 --json > toy.json
   straightflow toy --config runs/toy/config.toml --seed 2 --out runs/again";
@@ -27,10 +27,10 @@ pub struct Arguments {
     /// Steps of each run [default: 4000; relax 10000].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     steps: Option<usize>,
-    /// Of Adam on the logit [default: 0.01].
+    /// Adam learning rate of the logit [default: 0.01].
     #[arg(long, value_name = "RATE")]
     learning_rate: Option<f64>,
-    /// Of Adam on what an estimator learns [default: 0.01].
+    /// Adam learning rate of learned state [default: 0.01].
     #[arg(long, value_name = "RATE")]
     state_learning_rate: Option<f64>,
     /// The values of p0, space-separated [default: 0.49 0.499 0.501 0.51].

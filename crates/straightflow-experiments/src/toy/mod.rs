@@ -113,10 +113,10 @@ pub struct ToyConfig {
     pub seeds: usize,
     /// The values of `p0`.
     pub p0: Vec<f64>,
-    /// Of Adam (epsilon 1e-8) on the logit.
+    /// Adam learning rate (epsilon 1e-8) of the logit.
     #[serde(alias = "learning_rate")]
     pub learning_rate: f64,
-    /// Of Adam (epsilon 1e-8) on what an estimator learns.
+    /// Adam learning rate (epsilon 1e-8) of learned state.
     #[serde(alias = "state_learning_rate")]
     pub state_learning_rate: f64,
     /// The measurement of the variance.

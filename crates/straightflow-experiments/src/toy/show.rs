@@ -1,10 +1,10 @@
 //! What is said about the toy, and its plots.
 
 use straightflow_report::page::{Column, Format, Label, Page, Table};
-use straightflow_report::plot::{Curves, Line};
+use straightflow_report::plot::{Axis, Dot, Dots};
 
 use super::{Row, Summary};
-use crate::experiment::File;
+use crate::experiment::{File, place};
 
 pub(super) fn page(summary: &Summary) -> Page {
     let table = Table::new(&columns(summary), &summary.rows, |row| {
@@ -17,7 +17,13 @@ pub(super) fn page(summary: &Summary) -> Page {
     )
     .fact("seeds", summary.seeds)
     .fact("p0 of the variance", summary.variance_p0)
-    .table(table)
+    .at(place::TOY)
+    .table(table.look(format!(
+        "Look at the column right: how many of {} runs end on the side of the optimum. It is hardest for p0 \
+         nearest to 1/2.",
+        summary.seeds
+    )))
+    .figures(plots(summary))
 }
 
 fn columns(summary: &Summary) -> Vec<Column<Row>> {
@@ -84,39 +90,39 @@ fn relative_bias(row: &Row) -> f64 {
     100.0 * bias / variance.exact
 }
 
-/// The learning curves, one plot for each `p0`, of the estimators that learn fastest.
+/// The steps to the optimum, one plot for each `p0`: learning curves of methods that are equally fast
+/// cover each other, and dots do not.
 pub(super) fn plots(summary: &Summary) -> Vec<File> {
-    /// Lines that can be told apart.
-    const LINES: usize = 8;
-    let p0 = summary.rows[0].runs.iter().map(|runs| runs.p0);
+    let p0 = summary.rows.first().map_or(&[][..], |row| &row.runs);
     let plot = |(index, p0): (usize, f64)| {
-        let mut rows: Vec<&Row> = summary.rows.iter().collect();
-        rows.sort_by_key(|row| row.runs[index].median_steps.unwrap_or(usize::MAX));
-        let lines = rows.iter().take(LINES).map(|row| {
-            let curve = &row.runs[index].curve;
-            let every = row.steps as f64 / (curve.len() - 1) as f64;
-            let points = curve.iter().enumerate();
-            Line {
-                label: row.estimator.spec.to_string(),
-                points: points
-                    .map(|(point, p)| (point as f64 * every, *p))
-                    .collect(),
-                band: Vec::new(),
-            }
+        let arrived = summary.rows.iter().filter_map(|row| {
+            let steps = row.runs[index].median_steps?;
+            Some((steps, row))
         });
-        let curves = Curves {
-            title: format!("One bit, p0 = {p0}"),
+        let mut arrived: Vec<(usize, &Row)> = arrived.collect();
+        arrived.sort_by_key(|(steps, _)| *steps);
+        let dot = |(steps, row): &(usize, &Row)| Dot {
+            label: row.estimator.spec.to_string(),
+            value: *steps as f64,
+            interval: None,
+            group: usize::from(!row.estimator.unbiased),
+        };
+        let dots = Dots {
+            title: format!("One bit, p0 = {p0}: steps to the optimum"),
             caption: format!(
-                "The probability of the optimum, on average over {} runs, for the {LINES} estimators \
-                 that get to 0.95 first.",
-                summary.seeds
+                "The median over {} runs of the steps until the optimum has a probability of 0.95, for \
+                 the {} of {} estimators with which half of the runs get there. Circles are unbiased, \
+                 squares biased.",
+                summary.seeds,
+                arrived.len(),
+                summary.rows.len()
             ),
             x_label: "steps".to_owned(),
-            y_label: "probability of the optimum".to_owned(),
-            lines: lines.collect(),
-            ..Curves::default()
+            x_axis: Axis::Log,
+            rows: arrived.iter().map(dot).collect(),
         };
-        (format!("curves-{p0}.svg"), curves.svg().into_bytes())
+        (format!("steps-{p0}.svg"), dots.svg().into_bytes())
     };
+    let p0 = p0.iter().map(|runs| runs.p0);
     p0.enumerate().map(plot).collect()
 }

@@ -55,7 +55,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   straightflow vae --epochs 1                              straight-through on the linear model, nothing
                                                            is written
   straightflow vae --arch nonlinear --estimator arm --epochs 100 --out runs/arm
-  straightflow vae --out runs/arm --resume                 goes on after an interruption
+  straightflow vae --out runs/arm --resume                 resumes after an interruption
   straightflow vae --out runs/arm --resume --epochs 400    makes the run longer
   straightflow vae --latent poisson --estimator pwgf --epochs 20
   straightflow vae --protocol dynamic --data mnist --estimator disarm --epochs 50
@@ -96,13 +96,13 @@ pub struct Arguments {
     /// The draws of one estimate [default: the estimator's].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     samples: Option<usize>,
-    /// Of Adam on all networks [default: the protocol's].
+    /// Adam learning rate of the networks [default: the protocol's].
     #[arg(long, value_name = "LR")]
     learning_rate: Option<f64>,
-    /// Of Adam on what the estimator learns [default: ten times the other].
+    /// Adam learning rate of the estimator's learned state [default: ten times the networks'].
     #[arg(long, value_name = "LR")]
     state_learning_rate: Option<f64>,
-    /// Of plain steps on a learned prior [default: the protocol's].
+    /// Learning rate of a learned prior, which takes plain gradient steps [default: the protocol's].
     #[arg(long, value_name = "LR")]
     prior_learning_rate: Option<f64>,
     /// The images of a step [default: the protocol's].

@@ -1,4 +1,4 @@
-//! Everything that a run needs to go on, as bytes that know whether they are whole.
+//! Everything that a run needs to resume, as bytes that know whether they are whole.
 //!
 //! ```text
 //! straightflow checkpoint 1\n
@@ -173,7 +173,7 @@ impl<'a> Trainer<'a> {
         Ok(out)
     }
 
-    /// A run that goes on from a checkpoint.
+    /// A run that resumes from a checkpoint.
     ///
     /// # Errors
     ///

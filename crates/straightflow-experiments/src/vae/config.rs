@@ -367,7 +367,7 @@ impl Config {
         })
     }
 
-    /// Whether a run of this configuration becomes one of the other when it goes on: they differ in
+    /// Whether a run of this configuration becomes one of the other when it resumes: they differ in
     /// the number of epochs at most, on which no step depends.
     pub fn may_become(&self, other: &Self) -> bool {
         let epochs = other.epochs;

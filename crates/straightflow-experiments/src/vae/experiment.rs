@@ -1,4 +1,4 @@
-//! An autoencoder as an experiment of the list: a single cell, which goes on from its last checkpoint.
+//! An autoencoder as an experiment of the list: a single cell, which resumes from its last checkpoint.
 
 use std::path::Path;
 use std::sync::Arc;

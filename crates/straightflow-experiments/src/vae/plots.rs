@@ -26,7 +26,7 @@ fn line(label: &str, curve: &[Epoch], value: impl Fn(&Epoch) -> Option<f64>) -> 
     Line {
         label: label.to_owned(),
         points: curve.iter().filter_map(point).collect(),
-        band: Vec::new(),
+        ..Line::default()
     }
 }
 

@@ -34,7 +34,7 @@ pub trait Watcher {
     /// An error ends the run.
     fn epoch(&mut self, epoch: &Epoch) -> Result<(), Self::Error>;
 
-    /// A place to go on from.
+    /// A place to resume from.
     ///
     /// # Errors
     ///

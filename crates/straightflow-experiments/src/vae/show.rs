@@ -3,6 +3,7 @@
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
 use super::summary::{Row, Summary};
+use crate::experiment::place;
 
 /// What two experiments say about one number.
 pub(crate) const BOUND: &str = "of the negative log-likelihood of the test images, by weighted samples for each; but for noise it is \
@@ -27,6 +28,7 @@ pub(super) fn page(summary: &Summary) -> Page {
          and how the images are made binary.",
     )
     .lead(summary.rows.first().map_or_else(String::new, lead))
+    .at(place::VAE)
     .tables(tables)
     .remarks(
         summary

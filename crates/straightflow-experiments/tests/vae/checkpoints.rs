@@ -1,4 +1,4 @@
-//! Where a run may go on, and where it must not.
+//! Where a run may resume, and where it must not.
 
 use burn::module::Module;
 use straightflow_data::sha256;

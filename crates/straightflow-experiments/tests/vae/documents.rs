@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use straightflow_experiments::table2::{TableRow, TableSummary};
 
-const PAGES: [&str; 2] = [
+const PAGES: [&str; 3] = [
+    "docs/choosing.md",
     "docs/debiased-straight-through.md",
     "docs/experiments/bernoulli-vae.md",
 ];

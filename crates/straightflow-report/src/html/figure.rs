@@ -16,6 +16,8 @@ pub struct Figure {
     pub caption: String,
     /// The element `svg`.
     pub svg: String,
+    /// What can be hidden: the class of each named group, and its name.
+    pub series: Vec<(String, String)>,
 }
 
 impl Figure {
@@ -52,17 +54,30 @@ impl Figure {
         Ok(Self {
             caption: caption.unwrap_or_default().to_owned(),
             svg: without_our_style(text, &root),
+            series: series(&root),
             file: file.into_owned(),
         })
     }
 }
 
-/// The element's text. The page has the style of our own plots once for all of them.
+/// The groups with names, if there are several to choose from.
+fn series(root: &Node<'_, '_>) -> Vec<(String, String)> {
+    let groups = root.descendants().filter_map(|node| {
+        let (class, name) = (node.attribute("class")?, node.attribute("data-name")?);
+        Some((class.to_owned(), name.to_owned()))
+    });
+    let groups: Vec<_> = groups.collect();
+    if groups.len() > 1 { groups } else { Vec::new() }
+}
+
+/// The element's text. The page has the style of our own plots once for all of them, also of plots that
+/// an older version drew.
 fn without_our_style(text: &str, root: &Node<'_, '_>) -> String {
     let all = root.range();
-    let style = root.children().find(|node| {
-        node.has_tag_name((NAMESPACE, "style")) && node.text() == Some(plot::style().as_str())
-    });
+    let is_ours = root.attribute("class") == Some(plot::CLASS);
+    let style = root
+        .children()
+        .find(|node| is_ours && node.has_tag_name((NAMESPACE, "style")));
     match style.map(|node| node.range()) {
         Some(style) => text[all.start..style.start].to_owned() + &text[style.end..all.end],
         None => text[all].to_owned(),

@@ -27,9 +27,39 @@ pub struct Image {
     pub data: String,
     pub width: u32,
     pub height: u32,
+    /// The model, for reconstructions: images in the upper half, what became of them in the lower.
+    pub model: Option<String>,
+}
+
+/// Reconstructions of several methods that belong in one grid, and the pictures that stand alone. A grid
+/// has the pictures of one width whose models begin with the same word.
+pub fn grids(images: &[Image]) -> (Vec<Vec<&Image>>, Vec<&Image>) {
+    let kind = |image: &Image| {
+        let model = image.model.as_deref()?;
+        // Two words for `two-layer`, one for the others.
+        let words = if model.starts_with("two-") { 2 } else { 1 };
+        let kind: Vec<&str> = model.split('-').take(words).collect();
+        Some((kind.join("-"), image.width, image.height))
+    };
+    let mut grids: Vec<Vec<&Image>> = Vec::new();
+    let mut single = Vec::new();
+    for image in images {
+        let known = grids.iter_mut().find(|grid| kind(grid[0]) == kind(image));
+        match (kind(image), known) {
+            (Some(_), Some(grid)) => grid.push(image),
+            (Some(_), None) => grids.push(vec![image]),
+            (None, _) => single.push(image),
+        }
+    }
+    (grids, single)
 }
 
 impl Image {
+    /// Whose reconstructions they are.
+    pub fn name(&self) -> &str {
+        self.model.as_deref().unwrap_or(&self.file)
+    }
+
     /// Takes a file that is a PNG of a size that a page can hold.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ReportError> {
         let unexpected = |reason: String| ReportError::Unexpected {
@@ -56,6 +86,7 @@ impl Image {
             data: BASE64.encode(bytes),
             width,
             height,
+            model: stem.strip_suffix("-reconstructions").map(str::to_owned),
         })
     }
 }
@@ -125,6 +156,20 @@ mod tests {
         let image = Image::parse(path, &file()).expect("an image");
         let expected = "linear-arm. Images above, their reconstructions below.";
         assert_eq!(image.caption, expected);
+    }
+
+    #[test]
+    fn reconstructions_of_one_model_share_a_grid() {
+        let names = ["linear-arm", "linear-relax", "two-layer-arm"];
+        let mut images: Vec<Image> = names
+            .map(|name| format!("{name}-reconstructions.png"))
+            .iter()
+            .map(|name| Image::parse(Path::new(name), &file()).expect("an image"))
+            .collect();
+        images.push(Image::parse(Path::new("prior.png"), &file()).expect("an image"));
+        let (grids, single) = grids(&images);
+        let sizes: Vec<usize> = grids.iter().map(Vec::len).collect();
+        assert_eq!((sizes, single.len()), (vec![2, 1], 1));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use serde_json::Value as Json;
 
 use super::GENERATOR;
 use super::figure::Figure;
-use super::image::Image;
+use super::image::{self, Image};
 use super::load::Recorded;
-use super::short_name;
+use super::{opening, short_name};
 use crate::page::{Format, Heading, Label, Table, Value};
 use crate::plot;
 
@@ -16,6 +16,9 @@ use crate::plot;
 struct Report<'a> {
     generator: String,
     plot_style: String,
+    /// What was found, in sentences.
+    findings: Vec<&'a str>,
+    glance: Option<Grid<'a>>,
     sections: Vec<Section<'a>>,
 }
 
@@ -33,17 +36,30 @@ struct Section<'a> {
     tables: Vec<Grid<'a>>,
     /// Whether there are so many tables that they are folded.
     folded: bool,
+    /// Long tables, folded by chapters.
+    chapters: Vec<Chapter<'a>>,
     explanations: Vec<Explanation<'a>>,
-    remarks: &'a [String],
+    remarks: Vec<&'a str>,
     facts: &'a [(String, String)],
     timing: Vec<(String, String)>,
     figures: &'a [Figure],
-    images: &'a [Image],
+    images: Vec<&'a Image>,
+    /// Reconstructions of several methods, in one grid for each kind of model.
+    grids: Vec<Vec<&'a Image>>,
+}
+
+/// Tables that are folded together.
+struct Chapter<'a> {
+    name: &'a str,
+    tables: Vec<Grid<'a>>,
 }
 
 /// A table on the page.
 struct Grid<'a> {
     caption: Option<&'a str>,
+    look: Option<&'a str>,
+    /// Whether it has more columns than fit in the usual size.
+    wide: bool,
     /// Empty if no column has one.
     groups: Vec<Group<'a>>,
     headings: &'a [Heading],
@@ -59,6 +75,8 @@ struct Group<'a> {
 /// A row on the page.
 struct Line<'a> {
     label: &'a Label,
+    /// The parts of the specification, between which a line may break.
+    spec: Vec<&'a str>,
     cells: Vec<String>,
 }
 
@@ -69,12 +87,42 @@ struct Explanation<'a> {
     about: &'a str,
 }
 
+/// Tables with more columns are set in smaller type.
+const WIDE: usize = 8;
+
+/// How many lines of a plot can be hidden.
+const SWITCHES: usize = 16;
+
+/// A box that is not checked hides the groups of its class, in the figure that it belongs to.
+fn switches() -> String {
+    let rule = |k| format!("figure:has(.legend .k{k}:not(:checked)) svg .k{k}{{display:none}}");
+    (0..SWITCHES).map(rule).collect()
+}
+
+/// What several runs of an experiment have in common is said once, where it comes up first.
+fn say_once<'a>(sections: &mut [Section<'a>]) {
+    let mut said: Vec<&'a str> = Vec::new();
+    for section in sections {
+        if said.contains(&section.about) {
+            section.about = "";
+        }
+        section.remarks.retain(|remark| !said.contains(remark));
+        said.push(section.about);
+        said.extend(&section.remarks);
+    }
+}
+
 pub fn render(runs: &[Recorded]) -> String {
     let section = |(index, run)| Section::new(index, run);
+    let mut sections: Vec<Section> = runs.iter().enumerate().map(section).collect();
+    say_once(&mut sections);
+    let glance = opening::glance(runs);
     let report = Report {
         generator: format!("{GENERATOR} {}", env!("CARGO_PKG_VERSION")),
-        plot_style: plot::style(),
-        sections: runs.iter().enumerate().map(section).collect(),
+        plot_style: plot::style() + &switches(),
+        findings: opening::findings(runs),
+        glance: glance.as_ref().map(Grid::new),
+        sections,
     };
     report.render().expect("strings can be written to")
 }
@@ -82,6 +130,8 @@ pub fn render(runs: &[Recorded]) -> String {
 impl<'a> Section<'a> {
     fn new(index: usize, run: &'a Recorded) -> Self {
         let page = &run.page;
+        let shown = || page.tables.iter().filter(|table| table.chapter.is_none());
+        let (grids, images) = image::grids(&run.images);
         Self {
             anchor: format!("run-{}", index + 1),
             title: &page.title,
@@ -90,10 +140,11 @@ impl<'a> Section<'a> {
             name: short_name(&run.directory),
             command: run.command(),
             config: &run.config_text,
-            folded: page.tables.len() > 3,
-            tables: page.tables.iter().map(Grid::new).collect(),
+            folded: shown().count() > 3,
+            tables: shown().map(Grid::new).collect(),
+            chapters: chapters(&page.tables),
             explanations: explanations(&page.tables),
-            remarks: &page.remarks,
+            remarks: page.remarks.iter().map(String::as_str).collect(),
             facts: &page.facts,
             timing: run
                 .timing
@@ -102,7 +153,8 @@ impl<'a> Section<'a> {
                 .filter_map(|(key, value)| note(key, value))
                 .collect(),
             figures: &run.figures,
-            images: &run.images,
+            images,
+            grids,
         }
     }
 }
@@ -117,13 +169,17 @@ impl<'a> Grid<'a> {
         });
         let rows = table.rows.iter().map(|row| {
             let cells = table.headings.iter().zip(&row.values);
+            let spec = row.label.more().unwrap_or_default();
             Line {
                 label: &row.label,
+                spec: spec.split_inclusive([':', ',', '=']).collect(),
                 cells: cells.map(|(heading, value)| heading.cell(value)).collect(),
             }
         });
         Self {
             caption: table.caption.as_deref(),
+            look: table.look.as_deref(),
+            wide: table.headings.len() > WIDE,
             groups: if grouped {
                 groups.collect()
             } else {
@@ -133,6 +189,24 @@ impl<'a> Grid<'a> {
             rows: rows.collect(),
         }
     }
+}
+
+/// The tables with chapters, together.
+fn chapters(tables: &[Table]) -> Vec<Chapter<'_>> {
+    let mut chapters: Vec<Chapter> = Vec::new();
+    for table in tables {
+        let Some(name) = table.chapter.as_deref() else {
+            continue;
+        };
+        match chapters.iter_mut().find(|chapter| chapter.name == name) {
+            Some(chapter) => chapter.tables.push(Grid::new(table)),
+            None => chapters.push(Chapter {
+                name,
+                tables: vec![Grid::new(table)],
+            }),
+        }
+    }
+    chapters
 }
 
 /// What the headings mean, each once.

@@ -48,7 +48,7 @@ impl Recorded {
         let page = match show(experiment, &Value::Object(summary.clone())) {
             Some(page) => page.map_err(|error| ReportError::Unexpected {
                 path: summary_path,
-                reason: format!("it is no summary of `{experiment}`: {error}"),
+                reason: format!("it is not a summary of `{experiment}`: {error}"),
             })?,
             None => unknown::page(experiment, &summary, &rows),
         };
@@ -68,10 +68,10 @@ impl Recorded {
         Ok(Self {
             directory: directory.to_owned(),
             config_text,
-            page,
             timing,
-            figures: figures(directory)?,
+            figures: figures(directory, &page)?,
             images: images(directory)?,
+            page,
         })
     }
 
@@ -152,11 +152,19 @@ fn rows(path: &Path, summary: &Object) -> Result<Vec<Object>, ReportError> {
         .collect()
 }
 
-/// The plots of a run: results before explanations, each kind by name.
-fn figures(directory: &Path) -> Result<Vec<Figure>, ReportError> {
+/// The plots of a run: those that are drawn from its summary, then the other files, results before
+/// explanations, each kind by name.
+fn figures(directory: &Path, page: &Page) -> Result<Vec<Figure>, ReportError> {
     const ORDER: [&str; 5] = ["curves", "pareto", "log-variance", "weights", "flow"];
     let mut figures = Vec::new();
+    for (name, svg) in &page.figures {
+        figures.push(Figure::parse(&directory.join(name), svg)?);
+    }
+    let drawn = |file: &Path| page.figures.iter().any(|(name, _)| file.ends_with(name));
     for file in files(directory, "svg", &ORDER)? {
+        if drawn(&file) {
+            continue;
+        }
         if let Some(text) = read(&file)? {
             figures.push(Figure::parse(&file, &text)?);
         }

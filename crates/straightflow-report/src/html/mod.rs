@@ -8,6 +8,7 @@ mod figure;
 mod image;
 mod layout;
 mod load;
+mod opening;
 mod unknown;
 
 use std::fs;
@@ -23,12 +24,12 @@ use crate::record;
 /// What the head of every report says, by which an older one is known.
 const GENERATOR: &str = "straightflow-report";
 
-/// What is said about the summary of an experiment: a page, or why it is no summary of it; none for an
+/// What is said about the summary of an experiment: a page, or why it is not a summary of it; none for an
 /// experiment that is not known, which gets a table of its fields.
 pub type Show<'a> =
     dyn Fn(&str, &serde_json::Value) -> Option<Result<Page, serde_json::Error>> + 'a;
 
-/// The page for these run directories, in their order.
+/// The page for these run directories, in the order of the argument.
 ///
 /// # Errors
 /// There is no directory, one of them is not a finished run or named twice, or a file in it is not
@@ -37,7 +38,7 @@ pub fn render<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<String, 
     Ok(layout::render(&read(directories, show)?))
 }
 
-/// What the terminal shows of these run directories, in their order.
+/// What the terminal shows of these run directories, in the order of the argument.
 ///
 /// # Errors
 /// Those of [`render`].
@@ -66,6 +67,8 @@ fn read<P: AsRef<Path>>(directories: &[P], show: &Show) -> Result<Vec<Recorded>,
         }
         runs.push(run);
     }
+    // The order of the argument; runs of one place stay as they were named.
+    runs.sort_by_key(|run| run.page.place);
     Ok(runs)
 }
 

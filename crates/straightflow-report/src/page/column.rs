@@ -97,6 +97,7 @@ pub struct Column<R> {
     pub(super) format: Format,
     pub(super) value: Get<R, Value>,
     pub(super) paper: Option<(&'static str, Get<R, Option<f64>>)>,
+    pub(super) compared: Option<Get<R, bool>>,
 }
 
 impl<R> fmt::Debug for Column<R> {
@@ -125,6 +126,7 @@ impl<R> Column<R> {
             format,
             value: Box::new(move |row| value(row).into()),
             paper: None,
+            compared: None,
         }
     }
 
@@ -157,6 +159,13 @@ impl<R> Column<R> {
         number: impl Fn(&R) -> Option<f64> + 'static,
     ) -> Self {
         self.paper = Some((table, Box::new(number)));
+        self
+    }
+
+    /// With a difference to the paper's number only in rows for which this holds.
+    #[must_use]
+    pub fn compared_if(mut self, compared: impl Fn(&R) -> bool + 'static) -> Self {
+        self.compared = Some(Box::new(compared));
         self
     }
 }

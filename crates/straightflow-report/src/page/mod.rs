@@ -17,12 +17,14 @@
 //! ```
 
 mod column;
+mod finding;
 mod json;
 mod number;
 mod table;
 mod text;
 
 pub use column::{Column, Format, Value};
+pub use finding::{Finding, Glance, GlanceCell};
 pub use table::{Heading, Label, Row, Table};
 
 /// Everything that is said about a run.
@@ -40,6 +42,14 @@ pub struct Page {
     pub facts: Vec<(String, String)>,
     /// How to read the tables, and what they show.
     pub remarks: Vec<String>,
+    /// Its place in the argument of a report: smaller numbers come first.
+    pub place: usize,
+    /// What was found, for the opening of a report.
+    pub findings: Vec<Finding>,
+    /// Its part of the table that a report opens with.
+    pub glance: Option<Glance>,
+    /// Plots as SVG with the names of their files; they stand in place of files of the same names.
+    pub figures: Vec<(String, String)>,
 }
 
 impl Page {
@@ -85,6 +95,35 @@ impl Page {
     #[must_use]
     pub fn remarks<T: Into<String>>(mut self, remarks: impl IntoIterator<Item = T>) -> Self {
         self.remarks.extend(remarks.into_iter().map(T::into));
+        self
+    }
+
+    /// At a place in the argument of a report.
+    #[must_use]
+    pub fn at(mut self, place: usize) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// With what was found.
+    #[must_use]
+    pub fn findings(mut self, findings: impl IntoIterator<Item = Finding>) -> Self {
+        self.findings.extend(findings);
+        self
+    }
+
+    /// With a part of the table that a report opens with.
+    #[must_use]
+    pub fn glance(mut self, glance: Glance) -> Self {
+        self.glance = Some(glance);
+        self
+    }
+
+    /// With plots that are drawn from the summary.
+    #[must_use]
+    pub fn figures(mut self, figures: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        let text = |(name, svg): (String, Vec<u8>)| Some((name, String::from_utf8(svg).ok()?));
+        self.figures.extend(figures.into_iter().filter_map(text));
         self
     }
 }

@@ -94,6 +94,10 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Whether it is too long for a terminal.
     pub is_detail: bool,
+    /// What to look at, in a sentence.
+    pub look: Option<String>,
+    /// What several folded tables have in common.
+    pub chapter: Option<String>,
 }
 
 impl Table {
@@ -111,6 +115,8 @@ impl Table {
                 })
                 .collect(),
             is_detail: false,
+            look: None,
+            chapter: None,
         };
         for group in columns.chunk_by(|a, b| a.group == b.group) {
             for column in group {
@@ -156,6 +162,20 @@ impl Table {
         self
     }
 
+    /// With what to look at.
+    #[must_use]
+    pub fn look(mut self, look: impl Into<String>) -> Self {
+        self.look = Some(look.into());
+        self
+    }
+
+    /// Together with the other tables of a chapter.
+    #[must_use]
+    pub fn chapter(mut self, chapter: impl Into<String>) -> Self {
+        self.chapter = Some(chapter.into());
+        self
+    }
+
     fn push<R>(&mut self, heading: Heading, rows: &[R], value: impl Fn(&R) -> Value) {
         self.headings.push(heading);
         for (shown, row) in self.rows.iter_mut().zip(rows) {
@@ -181,6 +201,16 @@ impl Table {
             self.push(paper, rows, |row| number(row).into());
         }
         for (column, _, number) in printed {
+            let compared = |row: &R| {
+                column
+                    .compared
+                    .as_ref()
+                    .is_none_or(|compared| compared(row))
+            };
+            let both = |row: &R| compared(row) && number(row).is_some();
+            if !rows.iter().any(both) {
+                continue;
+            }
             let own = heading(column);
             let difference = Heading {
                 key: format!("{}_difference", own.key),
@@ -191,7 +221,9 @@ impl Table {
                 ..own
             };
             self.push(difference, rows, |row| match (column.value)(row) {
-                Value::Number(ours) => number(row).map(|paper| ours - paper).into(),
+                Value::Number(ours) if compared(row) => {
+                    number(row).map(|paper| ours - paper).into()
+                }
                 _ => Value::Missing,
             });
         }
@@ -256,6 +288,21 @@ mod tests {
         assert_eq!(table.headings[1].group, "paper, Table\u{a0}1");
         let without = Table::new(&columns(), &rows(None), |_| "a".into());
         assert_eq!(without.headings.len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_comparable_has_no_difference() {
+        let long = |row: &Measured| row.steps.is_some();
+        let [mean, steps] = columns();
+        let table = Table::new(&[mean.compared_if(long), steps], &rows(Some(5.1)), |_| {
+            "a".into()
+        });
+        assert_eq!(cells(&table, 0), ["5.00", "5.10", "−0.10", "18"]);
+        let [mean, _] = columns();
+        let table = Table::new(&[mean.compared_if(|_| false)], &rows(Some(5.1)), |_| {
+            "a".into()
+        });
+        assert_eq!(cells(&table, 0), ["5.00", "5.10"]);
     }
 
     #[test]

@@ -78,6 +78,7 @@ impl Table {
             Some(caption) => format!("{caption}\n"),
             None => String::new(),
         };
+        text += &wrapped(self.look.as_deref().unwrap_or_default());
         let mut line = |name: &str, cells: Vec<String>| {
             text += &format!("{name:first$}{}", cells.concat());
             text.truncate(text.trim_end().len());

@@ -103,7 +103,7 @@ impl Picture {
 
     /// Adds a row of images below the others: their intensities, 0 for black and 1 for white, one image
     /// after the other, each `[height, width]`. What is outside of this range is taken to its nearer
-    /// end, and what is no number is black. A row may have fewer images than others.
+    /// end, and NaN is black. A row may have fewer images than others.
     ///
     /// # Errors
     /// The intensities are not those of at least one whole image.
@@ -178,7 +178,7 @@ fn extent(images: usize, length: usize, scale: usize) -> Option<usize> {
     with_gaps.checked_mul(scale)
 }
 
-/// A conversion to an integer takes what is no number to zero.
+/// A conversion to an integer takes NaN to zero.
 fn grey(intensity: f32) -> u8 {
     (intensity.clamp(0.0, 1.0) * 255.0).round() as u8
 }

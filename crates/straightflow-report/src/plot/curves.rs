@@ -2,9 +2,9 @@
 
 use super::frame::{self, Frame, LINE, WIDTH};
 use super::labels::{spread, width, wrap};
-use super::scale::{Axis, Scale};
+use super::scale::{Axis, Scale, short};
 use super::svg::{Anchor, Svg};
-use super::theme;
+use super::{theme, trace};
 
 /// A line with its label.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -15,6 +15,9 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
     /// The lower and the upper end of the band at each point; empty for a line without one.
     pub band: Vec<(f64, f64)>,
+    /// Colour and dashes: lines with the same number look alike in every plot. By default its place.
+    /// Where two lines of a plot have the same, the second keeps the colour and gets other dashes.
+    pub look: Option<usize>,
 }
 
 /// A value that the lines are compared with.
@@ -44,6 +47,9 @@ pub struct Curves {
     pub lines: Vec<Line>,
     /// A horizontal line to compare with.
     pub reference: Option<Reference>,
+    /// Whether the plot shows the neighbourhood of the ends of its lines, where they are compared. What
+    /// lies far above is cut off, and the plot says so.
+    pub near_ends: bool,
 }
 
 /// The weight that each value of a variable gets, for several bandwidths: points at integers, joined
@@ -88,6 +94,7 @@ impl Weights {
             y_axis: Axis::Linear,
             lines: self.lines.iter().map(without_band).collect(),
             reference: self.reference.clone(),
+            near_ends: false,
         };
         draw(&curves, true)
     }
@@ -96,30 +103,110 @@ impl Weights {
 fn draw(plot: &Curves, marks: bool) -> String {
     let mut svg = Svg::default();
     let top = frame::heading(&mut svg, &plot.title) + 18.0;
-    let frame = fit(plot, top, marks);
+    let ceiling = plot.near_ends.then(|| ceiling(&plot.lines)).flatten();
+    let frame = fit(plot, top, ceiling, marks);
+    let looks = looks(&plot.lines);
     frame.axes(&mut svg, &plot.x_label, &plot.y_label);
     for (series, line) in plot.lines.iter().enumerate() {
-        band(&mut svg, &frame, series % theme::SERIES, line);
+        svg.open(&format!("k{series}"), None);
+        let outline = trace::band(&frame, &line.points, &line.band);
+        svg.polygon(&format!("band f{}", theme::colour(looks[series])), &outline);
+        svg.close();
     }
     if let Some(reference) = &plot.reference {
         refer(&mut svg, &frame, reference);
     }
     for (series, line) in plot.lines.iter().enumerate() {
-        let colour = series % theme::SERIES;
-        let pieces = pieces(&frame, &line.points);
-        svg.polyline(&format!("line s{colour} d{colour}"), &pieces);
+        let colour = theme::colour(looks[series]);
+        svg.open(&format!("k{series}"), Some(&line.label));
+        let pieces = trace::pieces(&frame, &line.points);
+        svg.polyline(&stroke(looks[series]), &pieces);
         if marks {
             for at in pieces.iter().flatten() {
-                svg.mark(&format!("mark f{colour}"), series, *at, None);
+                svg.mark(&format!("mark f{colour}"), looks[series], *at, None);
             }
         }
+        spots(&mut svg, &frame, line, &plot.x_label);
+        svg.close();
     }
-    name(&mut svg, &frame, &plot.lines, marks);
-    frame::document(HEIGHT, &plot.title, &plot.caption, svg)
+    let cut = ceiling.map(|_| frame.y.high());
+    if let Some(cut) = cut {
+        let note = format!("cut off above {}", short(cut));
+        let at = (frame.right - 4.0, frame.top + 13.0);
+        svg.text("muted small halo", at, Anchor::End, &note);
+    }
+    name(&mut svg, &frame, &plot.lines, &looks, cut, marks);
+    let height = frame.bottom + frame.below(&plot.x_label);
+    frame::document(height.max(HEIGHT), &plot.title, &plot.caption, svg)
+}
+
+/// The classes of a line.
+fn stroke(look: usize) -> String {
+    format!("line s{} d{}", theme::colour(look), theme::dash(look))
+}
+
+/// A look for each line, no two of them the same.
+fn looks(lines: &[Line]) -> Vec<usize> {
+    let mut taken: Vec<usize> = Vec::new();
+    for (place, line) in lines.iter().enumerate() {
+        let mut look = line.look.unwrap_or(place) % theme::LOOKS;
+        for _ in 0..theme::SERIES {
+            if taken.contains(&look) {
+                look = (look + theme::SERIES) % theme::LOOKS;
+            }
+        }
+        taken.push(look);
+    }
+    taken
+}
+
+/// Values to be read off a line with the pointer.
+fn spots(svg: &mut Svg, frame: &Frame, line: &Line, x_label: &str) {
+    /// Neighbours of more would cover each other.
+    const SPOTS: usize = 20;
+    let every = line.points.len().div_ceil(SPOTS).max(1);
+    let last = line.points.len().saturating_sub(1);
+    for (index, (x, y)) in line.points.iter().enumerate() {
+        // Those that are shown are counted from the end, which is what one looks for.
+        if (last - index).is_multiple_of(every)
+            && let Some(at) = frame.at((*x, *y)).filter(|at| at.1 >= frame.top)
+        {
+            let title = format!("{}: {} ({x_label}: {})", line.label, short(*y), short(*x));
+            svg.spot(at, &title);
+        }
+    }
+}
+
+/// The last value of a line.
+fn end(line: &Line) -> Option<f64> {
+    let mut values = line.points.iter().rev().map(|(_, y)| *y);
+    values.find(|y| y.is_finite())
+}
+
+/// Where lines are cut off so that their ends can be told apart; none if they can be anyhow.
+fn ceiling(lines: &[Line]) -> Option<f64> {
+    /// A line that ends so many times further up than the others are apart is not made room for.
+    const FAR: f64 = 3.0;
+    /// The ends take at least this part of the height.
+    const PART: f64 = 0.4;
+    let mut ends: Vec<f64> = lines.iter().filter_map(end).collect();
+    ends.sort_by(f64::total_cmp);
+    if let [first, .., before, last] = ends[..]
+        && before > first
+        && last - before > FAR * (before - first)
+    {
+        ends.pop();
+    }
+    let (first, last) = (*ends.first()?, *ends.last()?);
+    let ceiling = first + (last - first) / PART;
+    let values = lines.iter().flat_map(|line| &line.points).map(|(_, y)| *y);
+    let highest = values.filter(|y| y.is_finite()).fold(first, f64::max);
+    // A little above is no reason to cut.
+    (last > first && highest > first + 1.5 * (ceiling - first)).then_some(ceiling)
 }
 
 /// The size of the labels at the ends of lines, with room for that of narrow screens.
-const LABEL: f64 = 13.5;
+const LABEL: f64 = theme::TEXT;
 /// Longer labels are broken into lines.
 const LABEL_WIDTH: f64 = 140.0;
 /// From the end of the lines to the labels, with leaders in between.
@@ -128,19 +215,21 @@ const LEADER: f64 = 16.0;
 /// tell which is which.
 const PIECE: f64 = 24.0;
 
-fn fit(plot: &Curves, top: f64, marks: bool) -> Frame {
+fn fit(plot: &Curves, top: f64, ceiling: Option<f64>, marks: bool) -> Frame {
     let points = plot.lines.iter().flat_map(|line| &line.points);
     let bands = plot.lines.iter().flat_map(|line| &line.band);
     let heights = points.clone().map(|(_, y)| *y);
     let heights = heights
         .chain(bands.flat_map(|(low, high)| [*low, *high]))
-        .chain(plot.reference.iter().map(|reference| reference.value));
+        .chain(plot.reference.iter().map(|reference| reference.value))
+        .filter(|height| ceiling.is_none_or(|ceiling| *height <= ceiling))
+        .chain(ceiling);
     let x = Scale::fit(Axis::Linear, points.map(|(x, _)| *x), true);
     let y = Scale::fit(plot.y_axis, heights, false);
     let labels = plot
         .lines
         .iter()
-        .flat_map(|line| wrap(&line.label, LABEL, LABEL_WIDTH));
+        .flat_map(|line| wrap(&label(line, ceiling), LABEL, LABEL_WIDTH));
     let widest = labels.map(|label| width(&label, LABEL)).fold(0.0, f64::max);
     let room = if marks { 6.0 } else { 0.0 };
     Frame {
@@ -153,51 +242,6 @@ fn fit(plot: &Curves, top: f64, marks: bool) -> Frame {
     }
 }
 
-fn band(svg: &mut Svg, frame: &Frame, colour: usize, line: &Line) {
-    let ends = line.points.iter().zip(&line.band);
-    let side = |high: bool| {
-        let end = |((x, _), band): (&(f64, f64), &(f64, f64))| {
-            frame.at((*x, if high { band.1 } else { band.0 }))
-        };
-        thin(ends.clone().filter_map(end).collect())
-    };
-    let mut outline = side(true);
-    outline.extend(side(false).into_iter().rev());
-    svg.polygon(&format!("band f{colour}"), &outline);
-}
-
-/// The line in pixels, broken where a point has no place.
-fn pieces(frame: &Frame, points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
-    let places: Vec<_> = points.iter().map(|point| frame.at(*point)).collect();
-    let pieces = places.split(Option::is_none);
-    pieces
-        .map(|piece| thin(piece.iter().copied().flatten().collect()))
-        .filter(|piece| !piece.is_empty())
-        .collect()
-}
-
-/// Leaves out what nobody can see: of many points in one column of pixels the first, the lowest, the
-/// highest and the last are kept.
-fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let mut kept = Vec::new();
-    for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
-        if column.len() <= 4 {
-            kept.extend_from_slice(column);
-            continue;
-        }
-        let by_height = |a: &usize, b: &usize| column[*a].1.total_cmp(&column[*b].1);
-        let lowest = (0..column.len()).min_by(by_height);
-        let highest = (0..column.len()).max_by(by_height);
-        let mut indices = vec![0, column.len() - 1];
-        indices.extend(lowest);
-        indices.extend(highest);
-        indices.sort_unstable();
-        indices.dedup();
-        kept.extend(indices.into_iter().map(|index| column[index]));
-    }
-    kept
-}
-
 fn refer(svg: &mut Svg, frame: &Frame, reference: &Reference) {
     if let Some(y) = frame.at_y(reference.value) {
         svg.line("reference", (frame.left, y), (frame.right, y));
@@ -206,14 +250,31 @@ fn refer(svg: &mut Svg, frame: &Frame, reference: &Reference) {
     }
 }
 
+/// The label of a line; that of one whose end is cut off says where it is.
+fn label(line: &Line, ceiling: Option<f64>) -> String {
+    match (end(line), ceiling) {
+        (Some(end), Some(ceiling)) if end > ceiling => format!("{} ↑ {}", line.label, short(end)),
+        _ => line.label.clone(),
+    }
+}
+
 /// The labels at the ends of the lines, moved apart, with leaders.
-fn name(svg: &mut Svg, frame: &Frame, lines: &[Line], marks: bool) {
+fn name(
+    svg: &mut Svg,
+    frame: &Frame,
+    lines: &[Line],
+    looks: &[usize],
+    ceiling: Option<f64>,
+    marks: bool,
+) {
     let end = |line: &Line| line.points.iter().rev().find_map(|point| frame.at(*point));
     let named: Vec<_> = lines
         .iter()
         .enumerate()
         .filter_map(|(series, line)| {
-            Some((series, end(line)?, wrap(&line.label, LABEL, LABEL_WIDTH)))
+            let (x, y) = end(line)?;
+            let text = wrap(&label(line, ceiling), LABEL, LABEL_WIDTH);
+            Some((series, (x, y.max(frame.top)), text))
         })
         .collect();
     let height = |text: &[String]| LINE * text.len() as f64 + 2.0;
@@ -224,24 +285,26 @@ fn name(svg: &mut Svg, frame: &Frame, lines: &[Line], marks: bool) {
     let middles = spread(&wishes, frame.top - 12.0, HEIGHT - 8.0);
     let start = frame.right + LEADER;
     for ((series, end, text), middle) in named.into_iter().zip(middles) {
-        let colour = series % theme::SERIES;
+        let colour = theme::colour(looks[series]);
         let first = middle - LINE * (text.len() as f64 - 1.0) / 2.0;
         let leader = vec![
             (end.0 + 3.0, end.1),
             (frame.right + 6.0, end.1),
             (start - 2.0, first),
         ];
+        svg.open(&format!("k{series}"), None);
         svg.polyline(&format!("leader s{colour}"), &[leader]);
         let piece = vec![(start, first), (start + PIECE, first)];
-        svg.polyline(&format!("line s{colour} d{colour}"), &[piece]);
+        svg.polyline(&stroke(looks[series]), &[piece]);
         if marks {
             let at = (start + PIECE / 2.0, first);
-            svg.mark(&format!("mark f{colour}"), series, at, None);
+            svg.mark(&format!("mark f{colour}"), looks[series], at, None);
         }
         for (index, line) in text.iter().enumerate() {
             let at = (start + PIECE + 5.0, first + 4.5 + LINE * index as f64);
             svg.text(&format!("f{colour}"), at, Anchor::Start, line);
         }
+        svg.close();
     }
 }
 
@@ -249,21 +312,58 @@ fn name(svg: &mut Svg, frame: &Frame, lines: &[Line], marks: bool) {
 mod tests {
     use super::*;
 
+    fn line(look: Option<usize>, heights: &[f64]) -> Line {
+        let points = heights.iter().enumerate();
+        Line {
+            points: points.map(|(x, y)| (x as f64, *y)).collect(),
+            look,
+            ..Line::default()
+        }
+    }
+
     #[test]
-    fn thinning_keeps_the_extremes_of_a_column() {
-        let points: Vec<(f64, f64)> = (0..1000)
-            .map(|i| {
-                (
-                    f64::from(i) / 100.0,
-                    if i == 345 { 9.0 } else { f64::from(i % 7) },
-                )
-            })
-            .collect();
-        let kept = thin(points.clone());
-        assert!(kept.len() <= 40);
-        assert!(kept.contains(&(3.45, 9.0)));
-        assert_eq!((kept.first(), kept.last()), (points.first(), points.last()));
-        assert!(kept.is_sorted_by(|a, b| a.0 <= b.0));
+    fn lines_that_look_alike_get_other_dashes() {
+        let lines = [line(Some(3), &[]), line(Some(3), &[]), line(None, &[])];
+        let looks = looks(&lines);
+        assert_eq!(looks, [3, 11, 2]);
+        assert_eq!(theme::colour(looks[0]), theme::colour(looks[1]));
+        assert_ne!(theme::dash(looks[0]), theme::dash(looks[1]));
+    }
+
+    #[test]
+    fn the_ends_of_lines_are_not_flattened() {
+        let near = [line(None, &[190.0, 124.0]), line(None, &[180.0, 112.0])];
+        assert_eq!(ceiling(&near), Some(142.0));
+        let mut far = near.to_vec();
+        far.push(line(None, &[450.0, 411.0]));
+        assert_eq!(ceiling(&far), Some(142.0));
+        assert_eq!(
+            ceiling(&[line(None, &[130.0, 124.0]), line(None, &[112.0])]),
+            None
+        );
+        assert_eq!(ceiling(&near[..1]), None);
+        let plot = Curves {
+            lines: far,
+            near_ends: true,
+            ..Curves::default()
+        };
+        let svg = plot.svg();
+        assert!(
+            svg.contains("cut off above 145") && svg.contains("↑ 411"),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn values_are_shown_where_the_pointer_rests() {
+        let mut curve = line(None, &[3.0, 2.5]);
+        curve.label = "ARM".to_owned();
+        let plot = Curves {
+            x_label: "epoch".to_owned(),
+            lines: vec![curve],
+            ..Curves::default()
+        };
+        assert!(plot.svg().contains("<title>ARM: 2.5 (epoch: 1)</title>"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::frame::{self, Frame, WIDTH};
 use super::labels::width;
-use super::scale::{Axis, Scale};
+use super::scale::{Axis, Scale, short};
 use super::svg::{Anchor, Svg};
 use super::theme;
 
@@ -35,7 +35,7 @@ pub struct Dots {
 }
 
 const ROW: f64 = 21.0;
-const LABEL: f64 = 13.5;
+const LABEL: f64 = theme::TEXT;
 
 impl Dots {
     /// The plot as a file of its own.
@@ -76,8 +76,9 @@ impl Dots {
             if let Some((Some(low), Some(high))) = ends {
                 svg.line(&format!("outline s{colour}"), (low, y), (high, y));
             }
+            let title = format!("{}: {}", row.label, short(row.value));
             match frame.at_x(row.value) {
-                Some(x) => svg.mark(&format!("mark f{colour}"), row.group, (x, y), None),
+                Some(x) => svg.mark(&format!("mark f{colour}"), row.group, (x, y), Some(&title)),
                 None => svg.text(
                     "muted small",
                     (frame.left + 6.0, y + 4.0),
@@ -86,6 +87,11 @@ impl Dots {
                 ),
             }
         }
-        frame::document(frame.bottom + 46.0, &self.title, &self.caption, svg)
+        frame::document(
+            frame.bottom + frame.below(&self.x_label),
+            &self.title,
+            &self.caption,
+            svg,
+        )
     }
 }

@@ -9,6 +9,9 @@ use super::theme;
 /// scaled to a telephone is still readable.
 pub const WIDTH: f64 = 520.0;
 
+/// The class of every plot, by which a page knows them.
+pub const CLASS: &str = "sf-plot";
+
 /// The height of a line of text.
 pub const LINE: f64 = 16.0;
 
@@ -87,8 +90,19 @@ impl Frame {
                 free = x + half + 4.0;
             }
         }
+        // Below the axis and nowhere else: names of lines may stand to its right.
+        let room = self.right - self.left;
         let middle = (self.left + self.right) / 2.0;
-        svg.text("muted", (middle, self.bottom + 36.0), Anchor::Middle, label);
+        for (index, line) in wrap(label, theme::TEXT, room).iter().enumerate() {
+            let y = self.bottom + 36.0 + LINE * index as f64;
+            svg.text("muted", (middle, y), Anchor::Middle, line);
+        }
+    }
+
+    /// The room below the axis for its numbers and its label.
+    pub fn below(&self, label: &str) -> f64 {
+        let lines = wrap(label, theme::TEXT, self.right - self.left).len();
+        30.0 + LINE * lines.max(1) as f64
     }
 }
 
@@ -109,7 +123,7 @@ pub fn document(height: f64, title: &str, caption: &str, body: Svg) -> String {
     let style = theme::style();
     let body = body.into_text();
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sf-plot\" viewBox=\"0 0 {width} {height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{CLASS}\" viewBox=\"0 0 {width} {height}\" \
          width=\"{width}\" height=\"{height}\" role=\"img\">\n\
          <title>{title}</title>\n<desc>{caption}</desc>\n<style>{style}</style>\n\
          <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n{body}</svg>\n"

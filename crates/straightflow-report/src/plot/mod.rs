@@ -11,7 +11,7 @@
 //! let line = |label: &str, pace: f64| Line {
 //!     label: label.into(),
 //!     points: (0..50).map(|step| (f64::from(step), 5.0 - 4.0 * (-pace * f64::from(step)).exp())).collect(),
-//!     band: Vec::new(),
+//!     ..Line::default()
 //! };
 //! let plot = Curves {
 //!     title: "The rate over the steps".into(),
@@ -33,6 +33,7 @@ mod pareto;
 mod scale;
 mod svg;
 mod theme;
+mod trace;
 
 pub use curves::{Curves, Line, Reference, Weights};
 pub use dots::{Dot, Dots};
@@ -40,5 +41,6 @@ pub use flow::Flow;
 pub use pareto::{Candidate, Pareto};
 pub use scale::Axis;
 
+pub(crate) use frame::CLASS;
 pub(crate) use scale::sign;
 pub(crate) use theme::style;

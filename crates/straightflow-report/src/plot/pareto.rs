@@ -2,7 +2,7 @@
 
 use super::frame::{self, Frame, WIDTH};
 use super::labels::width;
-use super::scale::{Axis, Scale};
+use super::scale::{Axis, Scale, short};
 use super::svg::{Anchor, Svg};
 use super::theme;
 
@@ -42,7 +42,7 @@ pub struct Pareto {
 }
 
 const HEIGHT: f64 = 400.0;
-const LABEL: f64 = 13.5;
+const LABEL: f64 = theme::TEXT;
 
 impl Pareto {
     /// The plot as a file of its own.
@@ -74,7 +74,8 @@ impl Pareto {
         for (point, place) in self.points.iter().zip(&places) {
             if let Some(at) = place {
                 let class = format!("mark f{}", point.group % theme::SERIES);
-                svg.mark(&class, point.group, *at, Some(&point.label));
+                let title = format!("{}: {} at {}", point.label, short(point.y), short(point.x));
+                svg.mark(&class, point.group, *at, Some(&title));
             }
         }
         // The front is named first: where room is short, it is what one looks for.

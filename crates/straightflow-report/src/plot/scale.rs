@@ -96,6 +96,11 @@ impl Scale {
         place.is_finite().then_some(place)
     }
 
+    /// The upper end.
+    pub fn high(&self) -> f64 {
+        self.high
+    }
+
     pub fn ticks(&self) -> Vec<Tick> {
         match self.kind {
             Axis::Linear => linear_ticks(self.low, self.high),
@@ -203,6 +208,24 @@ fn power_label(value: f64) -> String {
     }
 }
 
+/// A number in four significant digits, as it is shown when the pointer rests on its place.
+pub fn short(value: f64) -> String {
+    let power = value.abs().log10().floor();
+    if value != 0.0 && !(-4.0..6.0).contains(&power) {
+        return power_label(value);
+    }
+    let decimals = if value == 0.0 {
+        0.0
+    } else {
+        (3.0 - power).max(0.0)
+    };
+    let text = format!("{value:.*}", decimals as usize);
+    match text.contains('.') {
+        true => sign(text.trim_end_matches('0').trim_end_matches('.')),
+        false => sign(&text),
+    }
+}
+
 /// A minus as wide as a digit instead of a hyphen; no minus before zero.
 pub fn sign(text: &str) -> String {
     match text.strip_prefix('-') {
@@ -295,6 +318,12 @@ mod tests {
         assert_eq!(labels(&scale)[0], "0");
         assert_eq!(Scale::fit(Axis::Log, [0.1, 10.0], false).at(0.0), None);
         assert_eq!(scale.at(-1.0), None);
+    }
+
+    #[test]
+    fn numbers_on_hover_are_short() {
+        let shown = [0.0, 118.004_7, -0.25, 1234.5, 1e-7].map(short);
+        assert_eq!(shown, ["0", "118", "−0.25", "1234", "10⁻⁷"]);
     }
 
     #[test]

@@ -59,6 +59,27 @@ impl Svg {
         self.text.push('\n');
     }
 
+    /// Opens a group; what is drawn until [`close`](Self::close) belongs to it. A page reads the name
+    /// to offer a switch that hides the group.
+    pub fn open(&mut self, class: &str, name: Option<&str>) {
+        match name.map(Escaped) {
+            Some(name) => self.push(format_args!(r#"<g class="{class}" data-name="{name}">"#)),
+            None => self.push(format_args!(r#"<g class="{class}">"#)),
+        }
+    }
+
+    pub fn close(&mut self) {
+        self.push(format_args!("</g>"));
+    }
+
+    /// A spot that nobody sees, with a title that browsers show when the pointer rests on it.
+    pub fn spot(&mut self, at: (f64, f64), title: &str) {
+        let (x, y, title) = (Px(at.0), Px(at.1), Escaped(title));
+        self.push(format_args!(
+            r#"<path class="spot" d="M{x} {y}h0"><title>{title}</title></path>"#
+        ));
+    }
+
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let (x1, y1, x2, y2) = (Px(from.0), Px(from.1), Px(to.0), Px(to.1));
         self.push(format_args!(

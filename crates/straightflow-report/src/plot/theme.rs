@@ -6,8 +6,21 @@
 
 use std::fmt::Write;
 
-/// How many series are told apart before colours and dashes begin again.
+/// How many colours and how many dashes there are.
 pub const SERIES: usize = 8;
+
+/// Colour and dashes together tell this many looks apart; the first [`SERIES`] differ in both.
+pub const LOOKS: usize = SERIES * SERIES;
+
+/// The place of a look among the colours.
+pub fn colour(look: usize) -> usize {
+    look % SERIES
+}
+
+/// The place of a look among the dashes.
+pub fn dash(look: usize) -> usize {
+    (look + look / SERIES) % SERIES
+}
 
 /// The size of the text for which room is left: that of narrow screens, the larger one.
 pub const TEXT: f64 = 14.5;
@@ -95,6 +108,7 @@ pub fn style() -> String {
          .sf-plot .outline{fill:none;stroke-width:1.5}\
          .sf-plot .rug{stroke-width:1;opacity:.45}\
          .sf-plot .mark{stroke:none}\
+         .sf-plot .spot{fill:none;stroke:transparent;stroke-width:14;stroke-linecap:round}\
          .sf-plot .halo{stroke-width:3.5;stroke-linejoin:round;paint-order:stroke}",
     );
     css += &colours(&LIGHT);

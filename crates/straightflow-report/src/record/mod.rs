@@ -122,7 +122,7 @@ impl Run {
         })
     }
 
-    /// Puts another configuration in the place of the recorded one, for a run that goes on under it. The
+    /// Puts another configuration in the place of the recorded one, for a run that resumes under it. The
     /// summary goes first, because a directory that has one is complete.
     ///
     /// # Errors

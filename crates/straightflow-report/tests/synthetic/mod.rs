@@ -135,6 +135,7 @@ pub fn curves() -> Curves {
                 .map(|(x, y)| (y - width(*x), y + width(*x)))
                 .collect(),
             points,
+            ..Line::default()
         }
     };
     Curves {
@@ -150,6 +151,7 @@ pub fn curves() -> Curves {
             label: "rate of the data".into(),
             value: 5.0,
         }),
+        ..Curves::default()
     }
 }
 
@@ -166,7 +168,7 @@ pub fn weights() -> Weights {
                 )
             })
             .collect(),
-        band: Vec::new(),
+        ..Line::default()
     };
     Weights {
         title: "Weights c(z) of the kernel by bandwidth".into(),

@@ -74,7 +74,7 @@ pub fn vae(parent: &Path) -> PathBuf {
     let line = |label: &str, gap: f64| Line {
         label: label.into(),
         points: (0..=100).map(|e| (e as f64, at(e) - gap)).collect(),
-        band: Vec::new(),
+        ..Line::default()
     };
     let plot = Curves {
         title: "The negative ELBO over the epochs".into(),
@@ -83,7 +83,7 @@ pub fn vae(parent: &Path) -> PathBuf {
         y_label: "negative ELBO".into(),
         y_axis: Axis::Linear,
         lines: vec![line("train", 1.74), line("test", 0.0)],
-        reference: None,
+        ..Curves::default()
     };
     run.write_text("curves.svg", &plot.svg()).expect("written");
     run.write_bytes("reconstructions.png", &reconstructions())

@@ -1,0 +1,180 @@
+//! What a report opens with: the findings of a table, and its part of the table over all runs.
+
+use straightflow_report::page::{Finding, Glance, GlanceCell, Label};
+
+use super::recorded::{Recorded, beside};
+use super::summary::TableRow;
+
+/// Looks for something in the rows of one architecture.
+type Find = fn(&[TableRow]) -> Option<Finding>;
+
+/// What the rows show about the methods that stand in them.
+pub(super) fn findings(rows: &[TableRow]) -> Vec<Finding> {
+    let archs = rows.chunk_by(|a, b| a.arch == b.arch && a.latent == b.latent);
+    let each: [Find; 4] = [on_bits, on_counts, second_order, debiased];
+    archs
+        .flat_map(|rows| each.iter().filter_map(|find| find(rows)))
+        .collect()
+}
+
+fn row<'a>(rows: &'a [TableRow], latent: &str, spec: &str) -> Option<&'a TableRow> {
+    let mut rows = rows.iter();
+    rows.find(|row| row.latent == latent && row.estimator == spec)
+}
+
+fn finding(place: usize, about: &'static str, row: &TableRow, text: String) -> Option<Finding> {
+    let weight = row.epochs as f64 * row.seeds as f64;
+    Some(Finding {
+        about,
+        place,
+        weight,
+        text,
+    })
+}
+
+fn epochs(row: &TableRow) -> String {
+    match row.epochs {
+        1 => "1 epoch".to_owned(),
+        epochs => format!("{epochs} epochs"),
+    }
+}
+
+fn on_bits(rows: &[TableRow]) -> Option<Finding> {
+    let plain = row(rows, "bernoulli", "straight-through")?;
+    let small = row(rows, "bernoulli", "pwgf")?;
+    let large = row(rows, "bernoulli", "pwgf:preset=paper")?;
+    if small.test_nelbo != plain.test_nelbo {
+        return None;
+    }
+    finding(
+        2,
+        "pWGF on bits",
+        plain,
+        format!(
+            "On bits pWGF with a gain of one is straight-through: both are at {:.2} nats after {} \
+             ({}). With a step of 1, our reading of the paper, it is at {:.2}.",
+            plain.test_nelbo,
+            epochs(plain),
+            plain.arch,
+            large.test_nelbo
+        ),
+    )
+}
+
+fn on_counts(rows: &[TableRow]) -> Option<Finding> {
+    let own = row(rows, "poisson", "pwgf")?;
+    let best = rows
+        .iter()
+        .min_by(|a, b| a.test_nelbo.total_cmp(&b.test_nelbo))?;
+    if best.estimator == own.estimator {
+        return None;
+    }
+    finding(
+        3,
+        "pWGF on counts",
+        own,
+        format!(
+            "On counts pWGF is behind: {:.2} nats after {}, where {} has {:.2} ({}).",
+            own.test_nelbo,
+            epochs(own),
+            best.label.to_lowercase(),
+            best.test_nelbo,
+            own.arch
+        ),
+    )
+}
+
+fn second_order(rows: &[TableRow]) -> Option<Finding> {
+    let plain = row(rows, "bernoulli", "straight-through")?;
+    let second = row(rows, "bernoulli", "second-order-st")?;
+    if second.test_nelbo >= plain.test_nelbo || second.evaluations > plain.evaluations {
+        return None;
+    }
+    finding(
+        4,
+        "second order",
+        plain,
+        format!(
+            "Carried to second order, the paper's idea costs no more evaluations than straight-through and \
+             gets further: {:.2} nats against {:.2} after {} ({}).",
+            second.test_nelbo,
+            plain.test_nelbo,
+            epochs(plain),
+            plain.arch
+        ),
+    )
+}
+
+fn debiased(rows: &[TableRow]) -> Option<Finding> {
+    /// Unbiased ones that it is compared with.
+    const OTHERS: [&str; 3] = ["arms", "disarm", "arm"];
+    let own = row(rows, "bernoulli", "debiased-st")?;
+    let others = OTHERS
+        .iter()
+        .filter_map(|spec| row(rows, "bernoulli", spec));
+    let others: Vec<&TableRow> = others.collect();
+    if others.is_empty()
+        || others
+            .iter()
+            .any(|other| other.test_nelbo <= own.test_nelbo)
+    {
+        return None;
+    }
+    let others: Vec<String> = others
+        .iter()
+        .map(|other| format!("{} {:.2}", other.label, other.test_nelbo))
+        .collect();
+    // What it is compared with is worth more than how long.
+    let weight = others.len() as f64 * 1e6 + own.epochs as f64;
+    let text = format!(
+        "Made unbiased, that idea is ahead of the unbiased methods of the field: debiased straight-through has {:.2} \
+         nats after {} ({}), {}.",
+        own.test_nelbo,
+        epochs(own),
+        own.arch,
+        others.join(", ")
+    );
+    Some(Finding {
+        about: "debiased",
+        place: 5,
+        weight,
+        text,
+    })
+}
+
+/// The rows of the paper's kind, each beside the longest one that is recorded.
+pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
+    // Variants of a method have tables of their own.
+    let is_shown = |row: &&TableRow| row.paper.is_some() || !row.estimator.contains(':');
+    let bits = || {
+        rows.iter()
+            .filter(|row| row.latent == "bernoulli")
+            .filter(is_shown)
+    };
+    let own = bits().map(|row| GlanceCell {
+        row: Label::new(&row.label, &row.estimator),
+        column: row.arch.clone(),
+        value: row.test_nelbo,
+        epochs: row.epochs,
+        seeds: row.seeds,
+        paper: row.paper,
+    });
+    let recorded = |one: &Recorded| GlanceCell {
+        row: Label::new(&one.label, &one.estimator),
+        column: one.arch.clone(),
+        value: one.test_nelbo,
+        epochs: one.epochs,
+        seeds: one.seeds,
+        paper: one.paper,
+    };
+    let mut cells: Vec<GlanceCell> = own.collect();
+    cells.extend(bits().filter_map(beside).map(recorded));
+    (!cells.is_empty()).then(|| Glance {
+        caption: "Table 2 at a glance: test negative ELBO in nats, less is better".to_owned(),
+        look: "The longest run of each cell, from these runs and from the records of the repository, beside the \
+               paper's number. Look at the epochs before you compare: the whole training of our protocol is 400 \
+               or 1500 of them."
+            .to_owned(),
+        cells,
+    })
+}
