@@ -27,8 +27,8 @@ pub fn estimate(
     let bound = bound(estimator, q.law())?;
     let estimator = bound.as_deref().unwrap_or(estimator);
     match estimator.entry().objective {
-        ObjectiveKind::Expectation => estimator.estimate(key, q, |z| cost(z)),
-        ObjectiveKind::Bound => estimator.estimate_bound(key, q, |z| cost(z)),
+        ObjectiveKind::Expectation => estimator.estimate(key, q, cost),
+        ObjectiveKind::Bound => estimator.estimate_bound(key, q, cost),
     }
 }
 

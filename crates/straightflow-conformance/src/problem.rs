@@ -10,9 +10,9 @@ use crate::reference::Outcome;
 
 /// A cost of one variable: a count, a bit, or a one-hot vector of length `k`.
 ///
-/// One-hot vectors are seen through a score for each category, `s(z) = sum_i a_i z_i` with `a_i = i
-/// - 0.3`, so that one scalar function serves all families: `f(z) = g(s(z))`, and `s` is the value
-/// itself for ordered variables.
+/// One-hot vectors are seen through a score for each category, `s(z) = sum_i a_i z_i` with
+/// `a_i = i - 0.3`, so that one scalar function serves all families: `f(z) = g(s(z))`, and `s` is
+/// the value itself for ordered variables.
 #[derive(Clone, Copy, Debug)]
 pub struct TestObjective {
     /// The name in messages.

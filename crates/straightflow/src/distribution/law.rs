@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 
 use super::family::with_formulas;
 use super::formulas::Formulas as _;
-use super::{CountLaw, Family};
+use super::{Checks, CountLaw, Family};
 use crate::Key;
 use crate::error::{Error, Result};
 use crate::ops::{first_non_finite, guarded, leaf_like, to_host};
@@ -20,6 +20,7 @@ pub struct Law {
     natural: Tensor<3>,
     /// The means behind the natural parameters, if those were given, for [`Law::validate`].
     means: Option<Tensor<3>>,
+    checks: Checks,
 }
 
 impl Law {
@@ -90,7 +91,10 @@ impl Law {
 
     /// A law of the same family with other natural parameters of a valid shape.
     pub(crate) fn with_natural(&self, natural: Tensor<3>) -> Self {
-        Self::unchecked(self.family, natural)
+        Self {
+            checks: self.checks,
+            ..Self::unchecked(self.family, natural)
+        }
     }
 
     /// A law whose family and shape are known to be valid: those of another law.
@@ -99,7 +103,20 @@ impl Law {
             family,
             natural,
             means: None,
+            checks: Checks::On,
         }
+    }
+
+    pub(super) fn with_checks(&self, checks: Checks) -> Self {
+        Self {
+            checks,
+            ..self.clone()
+        }
+    }
+
+    /// Whether estimators leave it to the check of the cost to find bad parameters.
+    pub(crate) fn skips_checks(&self) -> bool {
+        self.checks == Checks::Off && self.family.is_binary()
     }
 
     /// The means `[batch, d, k]`, on the tape of the parameters.

@@ -15,6 +15,7 @@
 mod bernoulli;
 mod binomial;
 mod categorical;
+pub(crate) mod checks;
 pub(crate) mod count;
 mod density;
 mod divergence;
@@ -28,6 +29,7 @@ mod negative_binomial;
 mod poisson;
 mod sampling;
 
+pub use checks::Checks;
 pub use count::CountLaw;
 pub(crate) use family::all;
 pub use family::all::*;
@@ -157,6 +159,12 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     /// differ.
     fn kl(&self, other: &Self) -> Result<Tensor<1>> {
         self.law().kl(other.law())
+    }
+
+    /// The same distribution, at whose parameters estimators look first or not.
+    #[must_use]
+    fn with_checks(self, checks: Checks) -> Self {
+        Self::from_law(self.law().with_checks(checks))
     }
 
     /// Looks for NaN, infinite and out-of-range parameters; see [`Law::validate`].

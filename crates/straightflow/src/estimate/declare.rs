@@ -183,6 +183,8 @@ macro_rules! method {
                 ENTRY.record(&self.config)
             }
 
+            // An option `draws` may mean something else: the draws of an estimate are `samples`.
+            #[allow(clippy::misnamed_getters)]
             fn draws(&self) -> usize {
                 $crate::method!(@or $([$draws])? [self.config.samples])
             }

@@ -99,7 +99,7 @@ fn gradients(
         };
         noise.push(column(rows.iter().flat_map(side).collect(), d, 1));
     }
-    let gradient = estimator.gradient(noise, &all, |z| cost(z));
+    let gradient = estimator.gradient(noise, &all, cost);
     let gradient = values(gradient.expect("valid"));
     gradient.chunks(d * k).map(<[f64]>::to_vec).collect()
 }
@@ -397,7 +397,7 @@ fn all_flips_are_finite_differences() {
         let noise = straightflow::estimator::Noise::draw(Key::new(4), &law, &specs);
         let given = |i: usize| noise.get(i);
         let want: Vec<_> = (0..specs.len()).map(given).collect();
-        let want = reference.gradient(want, &law, |z| cost(z));
+        let want = reference.gradient(want, &law, cost);
         let want = values(want.expect("valid"));
         for base in ["straight-through", "second-order-st", "none"] {
             let spec = format!(
@@ -407,7 +407,7 @@ fn all_flips_are_finite_differences() {
             let choice = tensor::<4>(&[0.3; 6], [3, 2, 1, 1], DType::F64);
             let mut noise = vec![given(0), choice];
             noise.extend((1..specs.len()).map(given));
-            let got = build(&spec).gradient(noise, &law, |z| cost(z));
+            let got = build(&spec).gradient(noise, &law, cost);
             let got = values(got.expect("valid"));
             assert_close(&format!("{spec}, {:?}", law.family()), &got, &want, 1e-12);
         }

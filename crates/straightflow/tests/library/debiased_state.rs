@@ -40,7 +40,7 @@ fn learn(spec: &str, law: &Law, steps: u64, factor: f64) -> State {
     let mut state = new_state(estimator.as_ref(), law);
     for step in 0..steps {
         let bound = estimator.bind(&state, None).expect("its own");
-        let estimate = bound.estimate(Key::new(2).child(step), &law.leaf(), |z| quadratic(z));
+        let estimate = bound.estimate(Key::new(2).child(step), &law.leaf(), quadratic);
         let estimate = estimate.expect("valid");
         let _ = (estimate.surrogate.clone() * factor).backward();
         state.update(&estimate);
@@ -99,9 +99,9 @@ fn a_learned_curvature_takes_the_choice_out_of_a_quadratic() {
     let specs = estimator.noise(&law, 1);
     let noise = Noise::draw(Key::new(9), &law, &specs);
     let all = FiniteDifference::default();
-    let want = all.gradient(vec![noise.get(0)], &law, |z| quadratic(z));
+    let want = all.gradient(vec![noise.get(0)], &law, quadratic);
     let noise = vec![noise.get(0), noise.get(1)];
-    let got = estimator.gradient(noise, &law, |z| quadratic(z));
+    let got = estimator.gradient(noise, &law, quadratic);
     let (got, want) = (values(got.expect("valid")), values(want.expect("valid")));
     // The prior of zero has a twentieth of the weight.
     assert_close("estimate", &got, &want, 0.06);
@@ -117,12 +117,12 @@ fn the_state_is_used_before_it_is_updated() {
     let before = numbers(&state);
     let bound = estimator.bind(&state, None).expect("its own");
     let again = || {
-        let gradient = bound.gradient(Key::new(5), &law, |z| quadratic(z));
+        let gradient = bound.gradient(Key::new(5), &law, quadratic);
         values(gradient.expect("valid"))
     };
     let first = again();
     assert_eq!(first, again(), "an estimate changed what it was made with");
-    let estimate = bound.estimate(Key::new(5), &law.leaf(), |z| quadratic(z));
+    let estimate = bound.estimate(Key::new(5), &law.leaf(), quadratic);
     let estimate = estimate.expect("valid");
     // Without a backward pass there is nothing to learn from yet.
     state.update(&estimate);
@@ -153,7 +153,7 @@ fn the_scale_follows_what_the_slopes_are_worth() {
         let mut state = new_state(estimator.as_ref(), &law);
         for step in 0..200 {
             let bound = estimator.bind(&state, None).expect("its own");
-            let estimate = bound.estimate(Key::new(3).child(step), &law.leaf(), |z| cost(z));
+            let estimate = bound.estimate(Key::new(3).child(step), &law.leaf(), cost);
             let estimate = estimate.expect("valid");
             let _ = estimate.surrogate.backward();
             state.update(&estimate);

@@ -123,7 +123,7 @@ fn drop_in_and_estimate_give_the_same_bits() {
                 let drop_in = values(parameters.grad(&grads).expect("gradient"));
 
                 let (parameters, q) = live();
-                let estimate = st.estimate(key, &q, |z| cost(z)).expect("valid");
+                let estimate = st.estimate(key, &q, cost).expect("valid");
                 let grads = estimate.surrogate.backward();
                 let by_estimate = values(parameters.grad(&grads).expect("gradient"));
 

@@ -162,8 +162,8 @@ fn methods_do_not_tell_geometric_from_dispersion_one() {
         let estimator = spec.parse::<Spec>().and_then(|spec| spec.build());
         let estimator = estimator.expect("valid");
         let cost = |z: Tensor<3>| (z * 0.7).sin().sum_dim(2);
-        let a = estimator.gradient(Key::new(8), &geometric, |z| cost(z));
-        let b = estimator.gradient(Key::new(8), &general, |z| cost(z));
+        let a = estimator.gradient(Key::new(8), &geometric, cost);
+        let b = estimator.gradient(Key::new(8), &general, cost);
         assert_eq!(
             values(a.expect("supported")),
             values(b.expect("supported")),

@@ -45,7 +45,7 @@ fn expectation(
     let noise = noise
         .iter()
         .map(|x| tensor(x, [1, batch, 1, 1], DType::F64));
-    let gradient = estimator.gradient(noise.collect::<Vec<_>>(), &q, |z| awkward(z));
+    let gradient = estimator.gradient(noise.collect::<Vec<_>>(), &q, awkward);
     let gradient = values(gradient.expect("valid"));
     gradient.iter().zip(probability).map(|(g, p)| g * p).sum()
 }
@@ -60,7 +60,7 @@ fn finite_differences_are_unbiased() {
         (Family::NegativeBinomial { dispersion: 2.5 }, 0.9),
     ] {
         let one = Law::new(family, tensor(&[natural], [1, 1, 1], DType::F64)).expect("valid");
-        let exact = Exact::default().gradient(&one.clone(), |z| awkward(z));
+        let exact = Exact::default().gradient(&one.clone(), awkward);
         let exact = values(exact.expect("few states"))[0];
         let (z, p) = states(&one);
         let got = match family {
@@ -93,11 +93,11 @@ fn finite_differences_of_several_coordinates_are_unbiased() {
     let estimator = FiniteDifference::default();
     for law in laws(DType::F64) {
         let one = Law::new(law.family(), law.natural().narrow(0, 0, 1)).expect("valid");
-        let exact = Exact::default().gradient(&one.clone(), |z| awkward(z));
+        let exact = Exact::default().gradient(&one.clone(), awkward);
         let exact = values(exact.expect("few states"));
         let replicas = 40_000;
         let many = Law::new(law.family(), one.natural().repeat_dim(0, replicas)).expect("valid");
-        let got = estimator.gradient(Key::new(61), &many, |z| awkward(z));
+        let got = estimator.gradient(Key::new(61), &many, awkward);
         let got = values(got.expect("valid"));
         let size = exact.len();
         for (j, exact) in exact.iter().enumerate() {
@@ -207,12 +207,10 @@ fn fini_is_exact_on_polynomials() {
                     let natural = tensor(&vec![log_rate; batch], [batch, 1, 1], DType::F64);
                     Law::new(Family::Poisson, natural).expect("valid")
                 };
-                let exact = Exact::default()
-                    .gradient(&law(1), |z| power(z))
-                    .expect("few");
+                let exact = Exact::default().gradient(&law(1), power).expect("few");
                 let exact = values(exact)[0];
                 let noise = vec![tensor(&z, [1, batch, 1, 1], DType::F64)];
-                let got = estimator.gradient(noise, &law(batch), |z| power(z));
+                let got = estimator.gradient(noise, &law(batch), power);
                 let got = values(got.expect("valid"));
                 let got: f64 = got.iter().zip(&p).map(|(g, p)| g * p).sum();
                 let error = (got - exact).abs() / exact.abs();
@@ -234,13 +232,13 @@ fn fini_of_order_two_is_second_order_straight_through() {
         for law in laws(dtype) {
             let q = law.clone();
             let key = Key::new(65);
-            let fini = Fini::default().gradient(key, &q, |z| awkward(z));
+            let fini = Fini::default().gradient(key, &q, awkward);
             let supported = Fini::default().entry().families;
             if !supported.contains(&law.family().kind()) {
                 assert!(matches!(fini, Err(Error::UnsupportedFamily { .. })));
                 continue;
             }
-            let second = SecondOrderSt::default().gradient(key, &q, |z| awkward(z));
+            let second = SecondOrderSt::default().gradient(key, &q, awkward);
             let (fini, second) = (fini.expect("valid"), second.expect("valid"));
             assert_close("order 2", &values(fini), &values(second), tolerance);
             let cubic = FiniConfig {
@@ -249,7 +247,7 @@ fn fini_of_order_two_is_second_order_straight_through() {
             }
             .init()
             .expect("valid");
-            let outcome = cubic.gradient(key, &q, |z| awkward(z));
+            let outcome = cubic.gradient(key, &q, awkward);
             assert_eq!(outcome.is_ok(), law.family() == Family::Poisson);
         }
     }

@@ -102,7 +102,7 @@ impl ModuleVisitor for Gradients<'_> {
 fn learned_gradient(estimator: &dyn Estimator, state: &State, law: &Law, seed: u64) -> Vec<f64> {
     let bound = estimator.bind(state, Some(input())).expect("its own");
     let noise = noise(estimator, law, seed);
-    let estimate = bound.estimate(noise, &law.leaf(), |z| cost(z));
+    let estimate = bound.estimate(noise, &law.leaf(), cost);
     let mut grads = estimate.expect("valid").surrogate.backward();
     let grads = GradientsParams::from_module(&mut grads, state);
     let mut visitor = Gradients {
@@ -118,7 +118,7 @@ fn learned_gradient(estimator: &dyn Estimator, state: &State, law: &Law, seed: u
 fn mean_square(estimator: &dyn Estimator, state: &State, law: &Law, seed: u64) -> f64 {
     let bound = estimator.bind(state, Some(input())).expect("its own");
     let noise = noise(estimator, law, seed);
-    let gradient = bound.gradient(noise, law, |z| cost(z));
+    let gradient = bound.gradient(noise, law, cost);
     let gradient = values(gradient.expect("valid"));
     gradient.iter().map(|g| g * g).sum::<f64>() / gradient.len() as f64
 }
@@ -303,7 +303,7 @@ fn rebar_is_its_formula() {
             .iter()
             .flat_map(|draw| draw.estimate(|z| eta * cost_at(&draw.softened(z, temperature))))
             .collect();
-        let got = estimator.gradient(noise, &law, |z| cost(z));
+        let got = estimator.gradient(noise, &law, cost);
         let what = format!("{family:?}");
         assert_close(&what, &values(got.expect("valid")), &want, 1e-8);
     }
@@ -421,10 +421,10 @@ fn rebar_without_its_control_variate_is_reinforce() {
     for family in [Family::Bernoulli, Family::Categorical] {
         let law = law(family);
         let noise = noise(&*rebar, &law, 14);
-        let estimate = rebar.estimate(noise.clone(), &law, |z| cost(z));
+        let estimate = rebar.estimate(noise.clone(), &law, cost);
         let hard = estimate.expect("valid").samples;
-        let own = rebar.gradient(noise, &law, |z| cost(z));
-        let other = reinforce.gradient(hard, &law, |z| cost(z));
+        let own = rebar.gradient(noise, &law, cost);
+        let other = reinforce.gradient(hard, &law, cost);
         let (own, other) = (values(own.expect("valid")), values(other.expect("valid")));
         assert_close(&format!("{family:?}"), &own, &other, 1e-13);
     }
@@ -457,7 +457,7 @@ fn linear_costs_have_no_variance() {
             let exact = law.chain(tensor::<3>(&a, [BATCH, d, k], DType::F64));
             for seed in 0..20 {
                 let noise = noise(&*estimator, &law, seed);
-                let got = estimator.gradient(noise, &law, |z| linear(z));
+                let got = estimator.gradient(noise, &law, linear);
                 let what = format!("{spec}, {family:?}");
                 assert_close(
                     &what,
@@ -538,7 +538,7 @@ fn the_temperature_is_tuned_now_and_then() {
             assert_eq!(price.evaluations, if due { 8 } else { 4 }, "{spec}");
             assert_eq!(price.gradients, if due { 6 } else { 2 }, "{spec}");
             let bound = now.bind(&state, Some(input())).expect("its own");
-            let estimate = bound.estimate(Key::new(1), &law.leaf(), |z| cost(z));
+            let estimate = bound.estimate(Key::new(1), &law.leaf(), cost);
             let estimate = estimate.expect("valid");
             let grads = estimate.surrogate.backward();
             assert_eq!(estimate.counts.evaluations(), price.evaluations, "{spec}");

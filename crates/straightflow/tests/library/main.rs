@@ -3,6 +3,7 @@
 mod arm;
 mod arms;
 mod baselines;
+mod checks;
 mod context;
 mod custom_op;
 mod debiased_scalar;

@@ -407,9 +407,7 @@ fn fixed_steps_know_the_reduction_of_the_loss() {
     ] {
         let parameters = leaf::<2>(&natural, [2, 2], DType::F64);
         let q = Poisson::from_log_rates(parameters.clone()).expect("valid");
-        let estimate = build(spec)
-            .estimate(Key::new(47), &q, |z| cost(z))
-            .expect("valid");
+        let estimate = build(spec).estimate(Key::new(47), &q, cost).expect("valid");
         let grads = estimate.surrogate.backward();
         assert_eq!(values(parameters.grad(&grads).expect("gradient")), mean);
     }

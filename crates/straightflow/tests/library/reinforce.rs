@@ -122,7 +122,7 @@ fn single_precision() {
             let natural = tensor(&values(law.natural()), [1, d, k], dtype);
             let q = Law::new(law.family(), natural).expect("valid");
             let noise = vec![tensor(&z, [2, 1, d, k], dtype)];
-            values(loo.gradient(noise, &q, |z| cost(z)).expect("valid"))
+            values(loo.gradient(noise, &q, cost).expect("valid"))
         };
         let what = format!("{:?}", law.family());
         assert_close(&what, &gradient(DType::F32), &gradient(DType::F64), 1e-6);
@@ -137,9 +137,7 @@ fn the_surrogate_and_its_price() {
         let q = law.leaf();
         for spec in ["reinforce:samples=5", "reinforce:baseline=loo,samples=5"] {
             let estimator = build(spec);
-            let plain = estimator
-                .estimate(Key::new(1), &q, |z| cost(z))
-                .expect("valid");
+            let plain = estimator.estimate(Key::new(1), &q, cost).expect("valid");
             let price = estimator.price(&law, 5);
             assert_eq!(plain.values.dims(), [5, 1]);
             plain.surrogate.backward();
@@ -178,7 +176,7 @@ fn saturated_variables_and_extreme_rates() {
             let law = Law::new(family, tensor(&natural, dims, dtype)).expect("valid");
             let q = law;
             for spec in ["reinforce", "reinforce:baseline=loo,samples=3"] {
-                let got = build(spec).gradient(Key::new(3), &q, |z| cost(z));
+                let got = build(spec).gradient(Key::new(3), &q, cost);
                 let got = values(got.expect("valid"));
                 assert!(
                     got.iter().all(|x| x.is_finite()),
@@ -223,11 +221,11 @@ fn bad_options_are_refused() {
         (&q.natural().device(), DType::F64),
     )];
     assert!(matches!(
-        loo.gradient(one, &q, |z| cost(z)),
+        loo.gradient(one, &q, cost),
         Err(Error::TooFewSamples { .. })
     ));
     assert!(matches!(
-        loo.estimate_bound(Key::new(1), &q, |z| cost(z)),
+        loo.estimate_bound(Key::new(1), &q, cost),
         Err(Error::UnsupportedObjective { .. })
     ));
 }

@@ -80,7 +80,7 @@ fn at_temperature_one_it_is_the_second_order_rule() {
             let noise = || vec![law.sample(Key::new(81), 3)];
             let q = law.clone();
             let of = |estimator: &dyn Estimator| {
-                values(estimator.gradient(noise(), &q, |z| cost(z)).expect("valid"))
+                values(estimator.gradient(noise(), &q, cost).expect("valid"))
             };
             assert_eq!(of(&*reinmax), of(&*second), "{:?} {dtype:?}", law.family());
         }
@@ -98,7 +98,7 @@ fn two_categories_are_a_bit() {
             let bits = Bernoulli::from_logits(tensor(&phi, [3, 2], dtype)).expect("valid");
             let noise = vec![tensor(&z, [1, 3, 2, 1], dtype)];
             let bit_cost = |z: Tensor<3>| cost(z.unsqueeze_dim(3));
-            let by_bits = estimator.gradient(noise, &bits, |z| bit_cost(z));
+            let by_bits = estimator.gradient(noise, &bits, bit_cost);
 
             let pairs: Vec<f64> = phi.iter().flat_map(|phi| [*phi, 0.0]).collect();
             let pairs = Categorical::from_logits(tensor(&pairs, [3, 2, 2], dtype)).expect("valid");

@@ -59,7 +59,7 @@ fn relaxations_are_pathwise_estimators_of_the_declared_price() {
                     let drop_in = values(parameters.grad(&grads).expect("gradient"));
 
                     let (parameters, q) = live();
-                    let estimate = estimator.estimate(key, &q, |z| cost(z)).expect("valid");
+                    let estimate = estimator.estimate(key, &q, cost).expect("valid");
                     let grads = estimate.surrogate.backward();
                     let by_estimate = values(parameters.grad(&grads).expect("gradient"));
                     assert_eq!(drop_in, by_estimate, "{what}");
@@ -91,11 +91,7 @@ fn batch_elements_do_not_influence_each_other() {
             let both = Law::new(law.family(), both).expect("valid");
             let gradient = |law: &Law| {
                 let q = law.clone();
-                values(
-                    estimator
-                        .gradient(Key::new(72), &q, |z| cost(z))
-                        .expect("valid"),
-                )
+                values(estimator.gradient(Key::new(72), &q, cost).expect("valid"))
             };
             let (alone, together) = (gradient(&law), gradient(&both));
             let size = 2 * d * k;

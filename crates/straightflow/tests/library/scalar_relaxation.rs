@@ -98,9 +98,9 @@ pub fn compare(
                 })
                 .collect();
             let q = law.clone();
-            let estimate = estimator.estimate(noise.clone(), &q, |z| cost(z));
+            let estimate = estimator.estimate(noise.clone(), &q, cost);
             let samples = values(estimate.expect("valid").samples[0].clone());
-            let got = estimator.gradient(noise.clone(), &q, |z| cost(z));
+            let got = estimator.gradient(noise.clone(), &q, cost);
             let got = values(got.expect("valid"));
 
             let numbers: Vec<Vec<f64>> = noise.into_iter().map(values).collect();

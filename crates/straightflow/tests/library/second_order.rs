@@ -42,7 +42,7 @@ fn expectation(
     let all = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
     let q = all;
     let noise = vec![tensor(&z, [1, batch, 1, k], DType::F64)];
-    let gradient = estimator.gradient(noise, &q, |z| cost(z)).expect("valid");
+    let gradient = estimator.gradient(noise, &q, cost).expect("valid");
     let gradient = values(gradient);
     let mut sum = vec![0.0; k];
     for (row, p) in gradient.chunks(k).zip(p) {
@@ -80,7 +80,7 @@ fn the_rule_is_exact_on_quadratics() {
             let along = gap.clone().sum_dim(3).square();
             (gap.square().sum_dim(3) * 0.7 + along * 0.4).squeeze_dims::<2>(&[2, 3])
         };
-        let want = Exact::default().gradient(&law.clone(), |z| cost(z));
+        let want = Exact::default().gradient(&law.clone(), cost);
         let got = expectation(&st, &law, cost);
         let want = values(want.expect("few states"));
         assert_close(&format!("{:?}", law.family()), &got, &want, 1e-9);
@@ -111,7 +111,7 @@ fn the_rule_is_exact_on_coupled_quadratics() {
             let z = z.clone() * z.matmul(tensor::<2>(&form, [size, size], DType::F64));
             z.sum_dim(1).reshape([n, batch])
         };
-        let exact = Exact::default().gradient(&law.clone(), |z| cost(z));
+        let exact = Exact::default().gradient(&law.clone(), cost);
         let want = values(exact.expect("few states"));
         let all = scalar::states(&law);
         let batch = all.len();
@@ -119,7 +119,7 @@ fn the_rule_is_exact_on_coupled_quadratics() {
         let many = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
         let mean = |estimator: &dyn Estimator| {
             let noise = vec![tensor(&z, [1, batch, d, k], DType::F64)];
-            let gradient = estimator.gradient(noise, &many, |z| cost(z));
+            let gradient = estimator.gradient(noise, &many, cost);
             let gradient = values(gradient.expect("valid"));
             let rows: Vec<Vec<f64>> = gradient.chunks(size).map(<[f64]>::to_vec).collect();
             weighted_sum(all.iter().map(|(_, p)| *p).zip(&rows))
@@ -167,7 +167,7 @@ fn the_baseline_leaves_the_expectation_alone() {
         let gradient = loo.init().expect("valid").gradient(
             vec![tensor(&noise, [2, batch, 1, k], DType::F64)],
             &all,
-            |z| cost(z),
+            cost,
         );
         let gradient = values(gradient.expect("valid"));
         let mut got = vec![0.0; k];

@@ -132,9 +132,7 @@ fn the_surrogate_and_its_price() {
     let vimco = build("vimco:samples=5");
     for law in small_laws() {
         let q = law.leaf();
-        let plain = vimco
-            .estimate_bound(Key::new(4), &q, |z| cost(z))
-            .expect("valid");
+        let plain = vimco.estimate_bound(Key::new(4), &q, cost).expect("valid");
         let f = values(plain.values.clone());
         assert_eq!(plain.values.dims(), [5, 1]);
         assert_close(
@@ -208,7 +206,7 @@ fn log_weights_of_any_size() {
 fn expectations_and_single_draws_are_refused() {
     let q = small_laws().remove(0);
     assert!(matches!(
-        build("vimco").estimate(Key::new(1), &q, |z| cost(z)),
+        build("vimco").estimate(Key::new(1), &q, cost),
         Err(Error::UnsupportedObjective { .. })
     ));
     let one = "vimco:samples=1"

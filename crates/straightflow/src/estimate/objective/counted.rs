@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use burn::tensor::Tensor;
 
 use super::{Objective, ObjectiveKind};
+use crate::distribution::checks::poison;
 use crate::distribution::{Canonical, Distribution, Law};
 use crate::error::{Error, Result};
 use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like, on_the_side};
@@ -267,6 +268,14 @@ impl<'a> CountedObjective<'a> {
     fn watched(&self, z: &[Tensor<4>], laws: &[Law], frozen: bool) -> Result<Tensor<2>> {
         let [n, batch, ..] = z[0].dims();
         let cost = self.unwatched(z, laws, frozen)?;
+        let poison = poison(laws, [n, batch]).filter(|_| cost.dims() == [n, batch]);
+        if let Some(poison) = poison
+            && let Err(error) = check_cost(cost.clone().inner() + poison, [n, batch])
+        {
+            // There is time now to say which parameter it was, if it was one.
+            laws.iter().try_for_each(Law::validate)?;
+            return Err(error);
+        }
         self.counts
             .watch(cost, [n, batch], n * self.draws_per_element)
     }
