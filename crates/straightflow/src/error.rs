@@ -231,8 +231,8 @@ pub enum Error {
 
     /// A cost that captures a distribution of the tape, where it is differentiated on the side.
     #[error(
-        "the cost captures `q` or another distribution of the tape, and a backward pass on the side \
-         would consume the network behind it: take it from the arguments of `estimate_with`"
+        "the cost captures `q` or another distribution of the tape, and a backward pass on the \
+         side would consume the network behind it: take it from the arguments of `estimate_with`"
     )]
     CapturedTape,
 

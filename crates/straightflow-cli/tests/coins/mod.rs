@@ -51,7 +51,8 @@ impl Experiment for Coins {
     const ID: &'static str = "coins";
     const ABOUT: &'static str = "Two coins, tossed again and again.";
     const EXAMPLES: &'static str = "Examples:\n  straightflow coins --tosses 100";
-    const SMALL: &'static str = "--tosses 2000";
+    // Long enough for an interrupt to arrive before the end.
+    const SMALL: &'static str = "--tosses 500000";
     const QUICK: &'static [Plan] = &[("coins", "--tosses 100")];
 
     type Arguments = Arguments;
@@ -85,8 +86,10 @@ impl Experiment for Coins {
         let (name, chance) = COINS[cell];
         let mut heads = 0;
         for toss in 0..self.config.tosses {
-            desk.check()?;
-            desk.progress(f64::from(toss) / f64::from(self.config.tosses));
+            if toss % 1000 == 0 {
+                desk.check()?;
+                desk.progress(f64::from(toss) / f64::from(self.config.tosses));
+            }
             let key = Key::new(1).child(cell as u64).child(toss.into());
             let uniform = key.seed()[0];
             heads += u32::from(f64::from(uniform) < 256.0 * chance);

@@ -7,8 +7,9 @@ use super::Law;
 /// Whether estimators look at every parameter of a distribution before they work with it.
 ///
 /// That look copies the parameters to the host, and waits for a device that computes
-/// asynchronously. Without it a parameter that is NaN or infinite is found when the cost is checked,
-/// which is a copy of `[n, batch]` numbers that happens anyway; the error is then the same.
+/// asynchronously. Without it a parameter that is NaN or infinite is found when the cost is
+/// checked, which is a copy of `[n, batch]` numbers that happens anyway; the error is then the
+/// same.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -34,8 +35,8 @@ pub enum Checks {
     Off,
 }
 
-/// Zeros `[n, batch]` that are NaN where a parameter of an unchecked law is not finite, or `None` if
-/// all laws are checked. A law has a row for each batch element, or one for each draw too.
+/// Zeros `[n, batch]` that are NaN where a parameter of an unchecked law is not finite, or `None`
+/// if all laws are checked. A law has a row for each batch element, or one for each draw too.
 pub(crate) fn poison(laws: &[Law], [n, batch]: [usize; 2]) -> Option<Tensor<2>> {
     let unchecked = laws.iter().filter(|law| law.skips_checks());
     let each = unchecked.filter_map(|law| {

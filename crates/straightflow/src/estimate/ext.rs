@@ -55,8 +55,8 @@ pub trait EstimatorExt: Estimator {
     /// If the family is not supported, a parameter is not finite, or the cost fails, has the wrong
     /// shape or is not finite; if given noise is not of the declared shape. If the method needs the
     /// gradient of the cost and the cost is on no tape, because it ignores `z` or is detached from
-    /// it: [`NoGradient`](Error::NoGradient). If the cost captures `q` and the method differentiates
-    /// it on the side: [`CapturedTape`](Error::CapturedTape).
+    /// it: [`NoGradient`](Error::NoGradient). If the cost captures `q` and the method
+    /// differentiates it on the side: [`CapturedTape`](Error::CapturedTape).
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

@@ -51,8 +51,8 @@ pub(crate) fn on_the_side<T>(compute: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// The same tensor, behind a tripwire if an operation of the tape made it. A leaf has nothing behind
-/// it that could be consumed.
+/// The same tensor, behind a tripwire if an operation of the tape made it. A leaf has nothing
+/// behind it that could be consumed.
 pub(crate) fn guarded(natural: Tensor<3>) -> Tensor<3> {
     let made = natural.is_tracked() && !natural.is_require_grad();
     if !made || SIDE.get() != Side::No {

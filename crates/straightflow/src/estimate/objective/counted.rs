@@ -240,8 +240,8 @@ impl<'a> CountedObjective<'a> {
     ///
     /// # Errors
     ///
-    /// If the cost has the wrong shape, is not finite, does not depend on the samples, or captures a
-    /// distribution of the tape.
+    /// If the cost has the wrong shape, is not finite, does not depend on the samples, or captures
+    /// a distribution of the tape.
     pub fn value_and_gradient(&self, z: Tensor<4>, law: &Law) -> Result<(Tensor<2>, Tensor<4>)> {
         let leaf = leaf_like(z, &law.natural());
         on_the_side(|| {

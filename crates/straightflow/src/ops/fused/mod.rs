@@ -1,8 +1,8 @@
 //! Hot loops in one pass over memory: the log-probability of binary variables.
 //!
 //! Composed of tensor operations, it would read and write whole tensors several times.
-//! [`bernoulli_log_prob`] does the work in one pass, with the SIMD instructions that the CPU turns out
-//! to have, for `f32` and `f64` tensors of the flex backend. For other types and backends it is
+//! [`bernoulli_log_prob`] does the work in one pass, with the SIMD instructions that the CPU turns
+//! out to have, for `f32` and `f64` tensors of the flex backend. For other types and backends it is
 //! composed of tensor operations: the same values up to rounding.
 //!
 //! It uses one thread, so nothing depends on the number of threads. Sums run in sixteen lanes
