@@ -11,16 +11,15 @@ method! {
     /// Moves one coordinate at a time by one and takes the difference of the costs.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac{dm}{d\eta} \frac1n \sum_i [f(z_i^{j \to x+1}) - f(z_i^{j \to x})]$ for
-    ///   coordinate $j$, where $x$ is a draw of the law `w` of [`Law::weight`]. One of the two is
-    ///   mostly $f(z_i)$:
+    /// * **With** `(dm/dη) (1/n) Σ_i [f(z_i^(j → x+1)) - f(z_i^(j → x))]` for coordinate `j`, where
+    ///   `x` is a draw of the law `w` of [`Law::weight`]. One of the two is mostly `f(z_i)`:
     ///
-    ///   | family | $x$ |
+    ///   | family | `x` |
     ///   |---|---|
-    ///   | Bernoulli, Binomial(N) | $z - 1$ with probability $z / N$, else $z$: both have the law of `w` |
-    ///   | Poisson | $z$ |
+    ///   | Bernoulli, Binomial(N) | `z - 1` with probability `z / N`, else `z`: both have the law of `w` |
+    ///   | Poisson | `z` |
     ///   | Negative binomial | a draw of `w` of its own |
-    ///   | Categorical | all $k$ categories, $p_c (f(e_c) - \sum_l p_l f(e_l))$ |
+    ///   | Categorical | all `k` categories, `p_c (f(e_c) - Σ_l p_l f(e_l))` |
     /// * **Requires** the values of the cost, at integers only: no gradient, no relaxation.
     /// * **Bias**: none.
     /// * **Price**: the best choice for few coordinates: it has no variance at all on linear costs.
