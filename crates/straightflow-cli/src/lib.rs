@@ -2,6 +2,7 @@
 
 mod bench;
 mod experiment;
+mod grid;
 mod interrupt;
 mod list;
 mod report;
@@ -50,6 +51,19 @@ enum Command {
     /// The time of a training step, for estimators and architectures.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::Arguments),
+    /// One cell of a grid: the task that --submit asks for.
+    #[command(after_help = grid::CELL_EXAMPLES)]
+    Cell(grid::CellArguments),
+    /// How far the cells of a grid are: done, running, failed and why, waiting.
+    #[command(after_help = "Examples:
+  straightflow status runs/table2
+  straightflow status runs/table2 --json | jq '.cells[] | select(.state == \"failed\")'")]
+    Status(grid::StatusArguments),
+    /// The results of a grid whose cells are done: summary, plots, tables.
+    #[command(after_help = "Examples:
+  straightflow gather runs/table2
+Repeating the command that submitted the grid, without --submit, does the same, and runs here what is not done.")]
+    Gather(grid::GatherArguments),
     /// A completion script for a shell.
     #[command(after_help = "Examples:
   straightflow completions bash > ~/.local/share/bash-completion/completions/straightflow
@@ -99,6 +113,9 @@ pub fn run(
         Command::Bench(arguments) => bench::run(&arguments, out),
         Command::Report(arguments) => report::run(&arguments, experiments, out),
         Command::Reproduce(arguments) => reproduce::run(&arguments, experiments, *out),
+        Command::Cell(arguments) => grid::cell(&arguments, experiments, out),
+        Command::Status(arguments) => grid::print_status(&arguments, out),
+        Command::Gather(arguments) => grid::gather(&arguments, experiments, out),
         Command::Completions { shell } => completions(experiments, shell, out),
     }
 }

@@ -5,6 +5,7 @@ pub mod adam;
 pub mod arguments;
 mod entry;
 mod experiment;
+pub mod grid;
 mod host;
 pub mod lab;
 mod learner;
