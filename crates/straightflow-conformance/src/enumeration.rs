@@ -38,6 +38,22 @@ type Axis = Option<Vec<(Vec<f64>, f64)>>;
 ///
 /// The estimator's own, or noise that is not laid out as `[.., batch, .., ..]`.
 pub fn moments(estimator: &dyn Estimator, problem: &Problem) -> Result<Option<Moments>, String> {
+    let cost = |z| problem.objective.cost(z);
+    moments_of(estimator, problem, |noise, law| {
+        gradient_from_noise(estimator, noise, law, &cost)
+    })
+}
+
+/// As [`moments`], of a gradient of each batch element that is made another way from the same noise.
+///
+/// # Errors
+///
+/// As [`moments`].
+pub fn moments_of(
+    estimator: &dyn Estimator,
+    problem: &Problem,
+    gradient: impl Fn(Vec<Tensor<4>>, &Law) -> straightflow::Result<Vec<f64>>,
+) -> Result<Option<Moments>, String> {
     let law = problem.law(1);
     let specs = estimator.noise(&law, estimator.draws());
     let Some(axes) = axes(&specs, &law, problem)? else {
@@ -49,7 +65,7 @@ pub fn moments(estimator: &dyn Estimator, problem: &Problem) -> Result<Option<Mo
         return Ok(None);
     }
     let joint = joint(&axes);
-    let run = |u: &[f64]| run(estimator, problem, &specs, &joint, u);
+    let run = |u: &[f64]| run(&gradient, problem, &specs, &joint, u);
     if uniform == 0 {
         return run(&[0.5]).map(|mut powers| Some(centred(&powers.remove(0))));
     }
@@ -116,7 +132,7 @@ fn joint(axes: &[Axis]) -> Vec<(Vec<Option<Vec<f64>>>, f64)> {
 
 /// For each number `u`: the sums over all outcomes of `p g`, `p g^2`, `p g^3` and `p g^4`.
 fn run(
-    estimator: &dyn Estimator,
+    gradient: &impl Fn(Vec<Tensor<4>>, &Law) -> straightflow::Result<Vec<f64>>,
     problem: &Problem,
     specs: &[NoiseSpec],
     joint: &[(Vec<Option<Vec<f64>>>, f64)],
@@ -142,9 +158,7 @@ fn run(
             })
             .collect();
         let noise = layout(specs, &outcomes);
-        let cost = |z| problem.objective.cost(z);
-        let gradients = gradient_from_noise(estimator, noise, &law, &cost)
-            .map_err(|error| error.to_string())?;
+        let gradients = gradient(noise, &law).map_err(|error| error.to_string())?;
         for ((node, outcome), gradient) in chunk.iter().zip(gradients.chunks(k)) {
             let p = joint[*outcome].1;
             for (i, g) in gradient.iter().enumerate() {

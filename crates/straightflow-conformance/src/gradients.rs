@@ -102,12 +102,27 @@ pub fn gradient_from_noise(
     law: &Law,
     cost: Cost<'_>,
 ) -> Result<Vec<f64>> {
+    // The key is not used: nothing is left to draw.
+    replayed(estimator, noise, law, |replay| {
+        gradient(replay, Key::new(0), law, cost)
+    })
+}
+
+/// Runs something with an estimator that has new state and the given noise, whatever its key.
+///
+/// # Errors
+///
+/// If the noise is not of the declared shape, and those of what is run.
+pub fn replayed<T>(
+    estimator: &dyn Estimator,
+    noise: Vec<Tensor<4>>,
+    law: &Law,
+    run: impl FnOnce(&dyn Estimator) -> Result<T>,
+) -> Result<T> {
     let noise = Noise::given(noise, &estimator.noise(law, estimator.draws()))?;
     let bound = bound(estimator, law)?;
     let estimator = bound.as_deref().unwrap_or(estimator);
-    let replay = Replay { estimator, noise };
-    // The key is not used: nothing is left to draw.
-    gradient(&replay, Key::new(0), law, cost)
+    run(&Replay { estimator, noise })
 }
 
 /// The estimator with new state of its own, if it has any, and without a conditioning input.

@@ -4,9 +4,9 @@
 //! cargo run --release -p straightflow --example bernoulli_drop_in
 //! ```
 
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::nn::loss::{MseLoss, Reduction};
-use burn::nn::{Initializer, Linear, LinearConfig};
+use burn::nn::{Linear, LinearConfig};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{DType, Device, Tensor};
 use straightflow::prelude::*;
@@ -25,28 +25,17 @@ struct Autoencoder {
 
 impl Autoencoder {
     /// Images `[batch, pixels]` to reconstructions of the same shape.
-    fn forward(&self, key: Key, images: Tensor<2>) -> Result<Tensor<2>, straightflow::Error> {
+    fn forward(&self, key: Key, images: Tensor<2>) -> Result<Tensor<2>> {
         let logits = self.encoder.forward(images);
         // The line that changes. Before, the code was soft: `let code = sigmoid(logits);`
         let code = StraightThrough::default().draw(key, &Bernoulli::from_logits(logits)?)?;
         Ok(self.decoder.forward(code))
     }
 
-    fn loss(&self, key: Key, images: Tensor<2>) -> Result<Tensor<1>, straightflow::Error> {
+    fn loss(&self, key: Key, images: Tensor<2>) -> Result<Tensor<1>> {
         let reconstructions = self.forward(key, images.clone())?;
         Ok(MseLoss::new().forward(reconstructions, images, Reduction::Mean))
     }
-}
-
-/// A layer whose weights come from a key, because burn's own initialisers share one global
-/// generator.
-fn layer(key: Key, inputs: usize, outputs: usize, device: &Device) -> Linear {
-    let config = LinearConfig::new(inputs, outputs).with_initializer(Initializer::Zeros);
-    let mut layer = config.init(device);
-    let weights = key.uniform([inputs, outputs], device, DType::F32) * 2.0 - 1.0;
-    let scale = (inputs as f64).sqrt().recip();
-    layer.weight = Param::from_tensor(Tensor::from_inner(weights * scale));
-    layer
 }
 
 /// Images `[batch, pixels]` that four bits describe: the sign of a random mix of four patterns.
@@ -58,16 +47,17 @@ fn images(key: Key, device: &Device) -> Tensor<2> {
     signs.matmul(patterns).sign() * 0.5 + 0.5
 }
 
-fn main() -> Result<()> {
+fn run() -> Result<()> {
     let device = Device::flex().autodiff();
-    let [data, encoder, decoder, training, evaluation] = Key::new(1).split();
+    let [data, layers, training, evaluation] = Key::new(1).split();
     let images = images(data, &device);
-    let mut model = Autoencoder {
-        encoder: layer(encoder, PIXELS, BITS, &device),
-        decoder: layer(decoder, BITS, PIXELS, &device),
-    };
+    // Weights from a key: burn's own initialisers share one generator of the whole process.
+    let mut model = layers.init(Autoencoder {
+        encoder: LinearConfig::new(PIXELS, BITS).init(&device),
+        decoder: LinearConfig::new(BITS, PIXELS).init(&device),
+    });
     // Without autodiff nothing is recorded, and `draw` is a plain sampler.
-    let evaluate = |model: &Autoencoder| -> Result<f32, straightflow::Error> {
+    let evaluate = |model: &Autoencoder| -> Result<f32> {
         let loss = model.valid().loss(evaluation, images.clone())?;
         Ok(loss.into_scalar())
     };
@@ -87,4 +77,9 @@ fn main() -> Result<()> {
         "the loss fell by less than a factor of 5"
     );
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }

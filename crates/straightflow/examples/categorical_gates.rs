@@ -66,7 +66,7 @@ impl Mixture {
     }
 
     /// One variable for each input: `[batch, d = 1, k]`.
-    fn gate(&self, data: &Data) -> Result<Categorical, straightflow::Error> {
+    fn gate(&self, data: &Data) -> Result<Categorical> {
         let logits = data.features.clone().matmul(self.gates.val());
         Categorical::from_logits(logits.unsqueeze_dim(1))
     }
@@ -78,7 +78,7 @@ impl Mixture {
 }
 
 /// Trains on one of the two costs and returns the mean squared error of the hard gates.
-fn train(key: Key, error: ErrorOfGate, data: &Data) -> Result<f32, straightflow::Error> {
+fn train(key: Key, error: ErrorOfGate, data: &Data) -> Result<f32> {
     let [weights, training] = key.split();
     let mut model = Mixture::new(weights, &Device::flex().autodiff());
     // The estimator is given by its specification, as on a command line.
@@ -98,7 +98,7 @@ fn train(key: Key, error: ErrorOfGate, data: &Data) -> Result<f32, straightflow:
     Ok(expected.value.mean().into_scalar())
 }
 
-fn main() -> Result<()> {
+fn run() -> Result<()> {
     let [inputs, run] = Key::new(1).split();
     let x = inputs.uniform::<2>([POINTS, 1], &Device::flex(), DType::F32) * 2.0 - 1.0;
     let data = Data {
@@ -116,4 +116,9 @@ fn main() -> Result<()> {
         "the bias on the quadratic cost is gone"
     );
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }

@@ -42,7 +42,7 @@ struct Autoencoder {
 }
 
 impl Autoencoder {
-    fn new(key: Key, device: &Device) -> Result<Self, straightflow::Error> {
+    fn new(key: Key, device: &Device) -> straightflow::Result<Self> {
         let [a, b, c, d] = key.split();
         let width = GROUPS * LEVELS.len();
         Ok(Self {
@@ -103,7 +103,7 @@ fn mean_logits(images: Tensor<2>) -> Tensor<2> {
 }
 
 /// Trains on the batches; `start` are the logits of the pixels to begin with.
-fn train(key: Key, data: &Dataset, start: Tensor<2>) -> Result<Autoencoder, straightflow::Error> {
+fn train(key: Key, data: &Dataset, start: Tensor<2>) -> straightflow::Result<Autoencoder> {
     let [weights, order] = key.split();
     let batches = Batches::new(order.seed(), 0..mnist::TRAIN, BATCH);
     let mut model = Autoencoder::new(weights, &Device::flex().autodiff())?;
@@ -125,7 +125,7 @@ fn train(key: Key, data: &Dataset, start: Tensor<2>) -> Result<Autoencoder, stra
     Ok(model.valid())
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let data = mnist::load(Binarisation::Threshold)?;
     let test: Vec<usize> = (mnist::TRAIN..mnist::TRAIN + TEST).collect();
     let x = images(&data, &test);
@@ -155,4 +155,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(cost < constant / 2.0, "the code says little");
     assert!(perplexity > 0.75 * size as f64, "few codes are in use");
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }

@@ -6,7 +6,6 @@
 //! ```
 
 use burn::tensor::{DType, Device, Tensor};
-use straightflow::Error;
 use straightflow::distribution::{FamilyKind, Law};
 use straightflow::estimator::{Noise, Outcome, Price};
 use straightflow::objective::CountedObjective;
@@ -52,12 +51,7 @@ impl Estimator for TaylorScore {
         }
     }
 
-    fn outcome(
-        &self,
-        noise: &Noise,
-        law: &Law,
-        objective: &CountedObjective,
-    ) -> Result<Outcome, Error> {
+    fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let z = noise.get(0);
         let cost = objective.evaluate(z.clone(), law)?;
         let values = cost.clone().inner();
@@ -77,11 +71,11 @@ impl Estimator for TaylorScore {
 }
 
 // 3. The proof: the sum over all outcomes, weighted with their probabilities, is the exact gradient.
-fn main() -> Result<(), Error> {
+fn run() -> Result<()> {
     // Every outcome of two bits is one element of the batch, with the same parameters.
     let double = (&Device::flex(), DType::F64);
     let z = Tensor::<2>::from_data([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], double);
-    let q = Bernoulli::from_logits(Tensor::from_data([[0.4, -1.1]; 4], double))?;
+    let q = Bernoulli::from_logits(Tensor::<2>::from_data([[0.4, -1.1]; 4], double))?;
     // Not symmetric, not quadratic, and not a sum over the coordinates.
     let cost = |z: Tensor<3>| {
         let [first, second] = [0, 1].map(|j| z.clone().narrow(2, j, 1));
@@ -107,4 +101,9 @@ fn main() -> Result<(), Error> {
     assert_eq!(declared.gradients, counts.gradients());
     assert_eq!(estimator.spec().to_string(), "taylor-score:samples=5");
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }

@@ -34,7 +34,7 @@ fn numbers(x: Tensor<2>) -> Vec<f64> {
     x.into_data().try_into_vec().expect("f64 values")
 }
 
-fn main() -> Result<()> {
+fn run() -> Result<()> {
     // Three batch elements of one coordinate; no network and no tape are needed.
     let rates = Tensor::<2>::from_data(
         [[RATES[0]], [RATES[1]], [RATES[2]]],
@@ -73,4 +73,9 @@ fn main() -> Result<()> {
         assert!((a - b).abs() < 1e-9);
     }
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }

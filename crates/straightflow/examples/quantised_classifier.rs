@@ -170,7 +170,7 @@ fn train(key: Key, mut model: Classifier, steps: usize, data: &Dataset) -> Class
     model
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let data = mnist::load(Binarisation::Threshold)?;
     let [weights, first, second] = Key::new(1).split();
     let start = Classifier::new(weights, &Device::flex().autodiff());
@@ -198,4 +198,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }

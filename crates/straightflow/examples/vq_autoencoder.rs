@@ -43,11 +43,7 @@ struct Autoencoder {
 
 impl Autoencoder {
     /// Weights from a key, a codebook from the images, and the output at the mean of the pixels.
-    fn new(
-        key: Key,
-        gradient: CodebookGradient,
-        images: Tensor<2>,
-    ) -> Result<Self, straightflow::Error> {
+    fn new(key: Key, gradient: CodebookGradient, images: Tensor<2>) -> straightflow::Result<Self> {
         let device = &Device::flex().autodiff();
         let [a, b, c, d, codes, choice] = key.split();
         let width = VECTORS * DIM;
@@ -117,7 +113,7 @@ fn train(
     key: Key,
     gradient: CodebookGradient,
     data: &Dataset,
-) -> Result<Autoencoder, straightflow::Error> {
+) -> straightflow::Result<Autoencoder> {
     let [weights, order] = key.split();
     let batches = Batches::new(order.seed(), 0..mnist::TRAIN, BATCH);
     let first: Vec<usize> = (0..TEST).collect();
@@ -138,7 +134,7 @@ fn train(
     Ok(model.valid())
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let data = mnist::load(Binarisation::Threshold)?;
     let test: Vec<usize> = (mnist::TRAIN..mnist::TRAIN + TEST).collect();
     let x = images(&data, &test);
@@ -163,4 +159,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!(perplexity > 0.75 * CODES as f64, "few codes are in use");
     }
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }

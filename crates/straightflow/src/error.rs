@@ -176,12 +176,12 @@ pub enum Error {
     },
 
     /// Samples of another shape than their distribution has.
-    #[error("the samples have shape {got:?} in canonical form, expected {expected:?}")]
+    #[error("the samples have shape {got:?}, expected {expected:?}")]
     SampleShape {
-        /// `[n, batch, d, k]`.
-        expected: [usize; 4],
+        /// `[n, batch, ..]`.
+        expected: Vec<usize>,
         /// The given shape.
-        got: [usize; 4],
+        got: Vec<usize>,
     },
 
     /// A sample on the tape of a method that has none.

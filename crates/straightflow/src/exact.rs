@@ -8,7 +8,7 @@
 
 use burn::tensor::Tensor;
 
-use crate::distribution::{Canonical, Distribution, Law};
+use crate::distribution::{Distribution, Law, parameters_of, samples_of};
 use crate::error::{Error, Result};
 use crate::estimate::objective::{Context, IntoCost, Objective, ObjectiveKind, Single, check_cost};
 use crate::ops::{from_host, on_the_side};
@@ -60,7 +60,7 @@ pub struct Expectation {
 }
 
 impl Exact {
-    /// The expectation of a cost, `[n, batch, d]` to `[n, batch]` or `[n, batch, 1]`, under a
+    /// The expectation of a cost, `[n, batch, ..]` to `[n, batch]` or `[n, batch, 1, ..]`, under a
     /// distribution of few coordinates.
     ///
     /// # Errors
@@ -150,11 +150,11 @@ impl Exact {
                 gradient = gradient + part;
             }
         }
-        Ok(D::Parameters::from_canonical(gradient))
+        Ok(parameters_of::<D>(law, gradient))
     }
 
     /// The expectation of a cost that is a sum over coordinates, `f(z) = sum_j f_j(z_j)`, for any
-    /// number of them: `terms` maps samples to the terms `[n, batch, d]`.
+    /// number of them: `terms` maps samples to the terms `[n, batch, d]`, one for each variable.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Exact {
         let grid = Grid::new(vec![(lo, hi)], self.limit, self.omitted(law))?;
         let z = grid.states_of(0..grid.len, law, d);
         let probability = law.log_prob_each(z.clone()).exp();
-        let value = (probability * terms(D::Samples::from_canonical(z))).sum_dims(&[0, 2]);
+        let value = (probability * terms(samples_of::<D>(law, z))).sum_dims(&[0, 2]);
         Ok(Expectation {
             value: value.reshape([batch]),
             states: grid.len,
@@ -229,7 +229,7 @@ fn cost_of<D: Distribution>(
         });
     }
     let shape = [z.dims()[0], z.dims()[1]];
-    let z = D::Samples::from_canonical(z);
+    let z = samples_of::<D>(q.law(), z);
     check_cost(objective.cost(&[z], std::slice::from_ref(q))?, shape)
 }
 

@@ -4,7 +4,7 @@
 //! The estimator [`Pwgf`](crate::estimator::Pwgf) takes one gradient step of the same projection.
 
 use crate::Key;
-use crate::distribution::{CountLaw, Distribution, Law};
+use crate::distribution::{CountLaw, Distribution};
 use crate::error::{Error, Result};
 use crate::estimate::objective::{CountedObjective, IntoCost, Single, Untyped};
 use crate::exact::Exact;
@@ -174,5 +174,5 @@ fn with_means<D: Distribution>(q: &D, means: &[f64]) -> D {
     let family = law.family();
     let natural = means.iter().map(|mean| family.natural_of_mean(*mean));
     let natural = from_host(natural.collect(), law.dims(), &law.natural());
-    D::from_law(Law::unchecked(family, natural))
+    D::from_law(law.with_natural(natural))
 }

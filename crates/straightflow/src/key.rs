@@ -5,6 +5,12 @@
 //! the parts before it. A buffer is cut into chunks of a fixed size, and chunk `i` always holds the
 //! words from `i * CHUNK` on, whoever fills it.
 
+mod init;
+mod stream;
+pub(crate) mod words;
+
+pub use stream::KeyStream;
+
 use burn::tensor::{DType, Device, Shape, Tensor, TensorData};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};

@@ -13,7 +13,7 @@
 //! # fn main() -> Result<()> {
 //! # let device = Device::flex().autodiff();
 //! # let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
-//! let q = Bernoulli::from_logits(logits.clone())?;               // [batch, d], on the tape
+//! let q = Bernoulli::from_logits(logits.clone())?;               // of any rank, on the tape
 //! let z = estimator("reinmax")?.draw(Key::new(1), &q)?;          // hard 0/1 values, on the tape
 //! let loss = (z - 0.3).square().mean();
 //! let grads = loss.backward();
@@ -40,6 +40,12 @@
 //! # Ok(())
 //! # }
 //! ```
+
+//!
+//! # Or hold it in a model
+//!
+//! [`Sampler`](estimator::Sampler) is a method and what it learns as a field of a burn module, and
+//! [`KeyStream`] the keys that its draws take.
 
 // The macro `method!` names this crate by its name, here and elsewhere.
 extern crate self as straightflow;
@@ -83,7 +89,7 @@ pub mod estimator {
 pub use estimate::objective;
 
 pub use error::{Error, Result};
-pub use key::Key;
+pub use key::{Key, KeyStream};
 pub use ops::{Rule, custom_grad, fused};
 
 /// What most programs need: keys, distributions, estimators, the oracle, and the error.
@@ -92,12 +98,12 @@ pub mod prelude {
     pub use crate::distribution::all::*;
     pub use crate::estimator::all::*;
     pub use crate::estimator::{
-        Described, Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, Spec, State,
-        StateShape, Temperature, estimator,
+        Described, Estimate, Estimator, EstimatorConfig, EstimatorExt, Pathwise, Sampler,
+        SamplerConfig, Spec, State, StateShape, Temperature, estimator,
     };
     pub use crate::exact::Exact;
     pub use crate::objective::{Context, IntoCost, Objective, ObjectiveKind, Single};
-    pub use crate::{Error, Key, Result};
+    pub use crate::{Error, Key, KeyStream, Result};
 }
 
 #[cfg(doctest)]

@@ -335,7 +335,7 @@ impl Config {
 /// Poisson variables, one for each game, in double precision.
 pub(super) fn poisson(rates: &[f64], device: &Device) -> straightflow::Result<Poisson> {
     let data = burn::tensor::TensorData::new(rates.to_vec(), [rates.len(), 1]);
-    Poisson::from_rates(Tensor::from_data(data, (device, DType::F64)))
+    Poisson::from_rates(Tensor::<2>::from_data(data, (device, DType::F64)))
 }
 
 /// `2 eps M` of the preset `paper` at a rate: the factor between its raw gradient and one of unit

@@ -48,7 +48,7 @@ pub(super) fn measure(
                 return Ok(None);
             }
             let bound = learner.bind(estimator.at_step(step)?.as_ref())?;
-            let q = Bernoulli::from_law(q.law().leaf());
+            let q = Bernoulli::<2>::from_law(q.law().leaf());
             let estimate = bound.estimate(training.child(step), &q, &cost)?;
             let mut gradients = estimate.surrogate.backward();
             learner.learn(&mut gradients, &estimate);

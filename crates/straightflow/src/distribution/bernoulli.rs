@@ -6,7 +6,7 @@ use burn::tensor::{DType, Tensor, TensorData};
 use super::count::logit;
 use super::divergence::{Divergence, divergence_of_logits};
 use super::formulas::{EDGE, Formulas, Inverse};
-use super::{Canonical, CountLaw, Distribution, Family, Law, wraps_law};
+use super::{CountLaw, Distribution, Family, Law, Numbers, wraps_law};
 use crate::Key;
 use crate::error::Result;
 use crate::ops::fused::{bernoulli_log_prob, bernoulli_sample, sigmoid};
@@ -29,34 +29,37 @@ use crate::ops::fused::{bernoulli_log_prob, bernoulli_sample, sigmoid};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Bernoulli(Law);
+pub struct Bernoulli<const R: usize = 2>(Law);
 
-impl Bernoulli {
-    /// From logits `[batch, d]`.
+impl<const R: usize> Bernoulli<R>
+where
+    Tensor<R>: Numbers,
+{
+    /// From logits `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If a dimension is 0.
-    pub fn from_logits(logits: Tensor<2>) -> Result<Self> {
-        Law::new(Family::Bernoulli, logits.into_canonical()).map(Self)
+    pub fn from_logits(logits: Tensor<R>) -> Result<Self> {
+        Self::of_natural(Family::Bernoulli, logits)
     }
 
-    /// From the probabilities of a 1, `[batch, d]`.
+    /// From the probabilities of a 1, `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If a dimension is 0.
-    pub fn from_means(means: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::Bernoulli, means.into_canonical()).map(Self)
+    pub fn from_means(means: Tensor<R>) -> Result<Self> {
+        Self::of_means(Family::Bernoulli, means)
     }
 
-    /// The logits `[batch, d]`.
-    pub fn logits(&self) -> Tensor<2> {
+    /// The logits `[batch, ..]`.
+    pub fn logits(&self) -> Tensor<R> {
         self.natural()
     }
 }
 
-wraps_law!(Bernoulli, Tensor<2>, Tensor<3>);
+wraps_law!(Bernoulli, Numbers);
 
 /// The formulas of binary variables.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use super::count::logit;
 use super::divergence::{Divergence, divergence_of_logits};
 use super::formulas::{EDGE, Formulas};
-use super::{Canonical, CountLaw, Distribution, Family, Law, wraps_law};
+use super::{CountLaw, Distribution, Family, Law, Numbers, wraps_law};
 use crate::error::{Error, Result};
 use crate::ops::fused::sigmoid;
 
@@ -17,35 +17,38 @@ use crate::ops::fused::sigmoid;
 /// use straightflow::prelude::*;
 ///
 /// # fn main() -> Result<()> {
-/// let q = Binomial::from_logits(7, Tensor::zeros([1, 2], &Device::flex()))?;
+/// let q = Binomial::from_logits(7, Tensor::<2>::zeros([1, 2], &Device::flex()))?;
 /// assert_eq!(q.mean().into_data().try_to_vec::<f32>().unwrap(), [3.5, 3.5]);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Binomial(Law);
+pub struct Binomial<const R: usize = 2>(Law);
 
-impl Binomial {
-    /// From the logits of a success, `[batch, d]`.
+impl<const R: usize> Binomial<R>
+where
+    Tensor<R>: Numbers,
+{
+    /// From the logits of a success, `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If there are no trials, or a dimension is 0.
-    pub fn from_logits(trials: u32, logits: Tensor<2>) -> Result<Self> {
-        Law::new(Family::Binomial { trials }, logits.into_canonical()).map(Self)
+    pub fn from_logits(trials: u32, logits: Tensor<R>) -> Result<Self> {
+        Self::of_natural(Family::Binomial { trials }, logits)
     }
 
-    /// From means `trials * p`, `[batch, d]`.
+    /// From means `trials * p`, `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If there are no trials, or a dimension is 0.
-    pub fn from_means(trials: u32, means: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::Binomial { trials }, means.into_canonical()).map(Self)
+    pub fn from_means(trials: u32, means: Tensor<R>) -> Result<Self> {
+        Self::of_means(Family::Binomial { trials }, means)
     }
 
-    /// The logits of a success, `[batch, d]`.
-    pub fn logits(&self) -> Tensor<2> {
+    /// The logits of a success, `[batch, ..]`.
+    pub fn logits(&self) -> Tensor<R> {
         self.natural()
     }
 
@@ -58,7 +61,7 @@ impl Binomial {
     }
 }
 
-wraps_law!(Binomial, Tensor<2>, Tensor<3>);
+wraps_law!(Binomial, Numbers);
 
 /// The formulas of counts of successes.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use burn::tensor::activation::{log_softmax, softmax};
 
 use super::divergence::Divergence;
 use super::formulas::{Formulas, Inverse};
-use super::{CountLaw, Distribution, Family, Law, wraps_law};
+use super::{CountLaw, Distribution, Family, Law, Vectors, wraps_law};
 use crate::Key;
 use crate::error::{Error, Result};
 use crate::ops::{from_host, to_host};
@@ -19,7 +19,7 @@ use crate::ops::{from_host, to_host};
 ///
 /// # fn main() -> Result<()> {
 /// // A batch of 2, 3 variables each, 4 categories.
-/// let q = Categorical::from_logits(Tensor::zeros([2, 3, 4], &Device::flex()))?;
+/// let q = Categorical::from_logits(Tensor::<3>::zeros([2, 3, 4], &Device::flex()))?;
 /// let z = q.sample(Key::new(1), 5);
 /// assert_eq!(z.dims(), [5, 2, 3, 4]);
 /// assert_eq!(z.sum().into_scalar::<f32>(), 30.0);
@@ -27,35 +27,38 @@ use crate::ops::{from_host, to_host};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Categorical(Law);
+pub struct Categorical<const R: usize = 3>(Law);
 
-impl Categorical {
-    /// From logits `[batch, d, k]`; a constant added to the `k` logits of a variable changes
+impl<const R: usize> Categorical<R>
+where
+    Tensor<R>: Vectors,
+{
+    /// From logits `[batch, .., k]`; a constant added to the `k` logits of a variable changes
     /// nothing.
     ///
     /// # Errors
     ///
     /// If a dimension is 0 or `k` is 1.
-    pub fn from_logits(logits: Tensor<3>) -> Result<Self> {
-        Law::new(Family::Categorical, logits).map(Self)
+    pub fn from_logits(logits: Tensor<R>) -> Result<Self> {
+        Self::of_natural(Family::Categorical, logits)
     }
 
-    /// From positive probabilities `[batch, d, k]`; they need not be normalised.
+    /// From positive probabilities `[batch, .., k]`; they need not be normalised.
     ///
     /// # Errors
     ///
     /// If a dimension is 0 or `k` is 1.
-    pub fn from_probabilities(probabilities: Tensor<3>) -> Result<Self> {
-        Law::from_means(Family::Categorical, probabilities).map(Self)
+    pub fn from_probabilities(probabilities: Tensor<R>) -> Result<Self> {
+        Self::of_means(Family::Categorical, probabilities)
     }
 
-    /// The logits `[batch, d, k]`.
-    pub fn logits(&self) -> Tensor<3> {
+    /// The logits `[batch, .., k]`.
+    pub fn logits(&self) -> Tensor<R> {
         self.natural()
     }
 }
 
-wraps_law!(Categorical, Tensor<3>, Tensor<4>);
+wraps_law!(Categorical, Vectors);
 
 /// The formulas of one-hot vectors over categories.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::formulas::Formulas;
-use super::{Canonical, Distribution, Family, Law, negative_binomial, wraps_law};
+use super::{Distribution, Family, Law, Numbers, negative_binomial, wraps_law};
 use crate::error::Result;
 
 /// Independent numbers of failures `0, 1, 2, ..` before the first success in trials of success
@@ -27,34 +27,37 @@ use crate::error::Result;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Geometric(Law);
+pub struct Geometric<const R: usize = 2>(Law);
 
-impl Geometric {
-    /// From the logarithms of the means, `[batch, d]`.
+impl<const R: usize> Geometric<R>
+where
+    Tensor<R>: Numbers,
+{
+    /// From the logarithms of the means, `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If a dimension is 0.
-    pub fn from_log_means(log_means: Tensor<2>) -> Result<Self> {
-        Law::new(Family::Geometric, log_means.into_canonical()).map(Self)
+    pub fn from_log_means(log_means: Tensor<R>) -> Result<Self> {
+        Self::of_natural(Family::Geometric, log_means)
     }
 
-    /// From positive means `[batch, d]`.
+    /// From positive means `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If a dimension is 0.
-    pub fn from_means(means: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::Geometric, means.into_canonical()).map(Self)
+    pub fn from_means(means: Tensor<R>) -> Result<Self> {
+        Self::of_means(Family::Geometric, means)
     }
 
-    /// The logarithms of the means, `[batch, d]`.
-    pub fn log_means(&self) -> Tensor<2> {
+    /// The logarithms of the means, `[batch, ..]`.
+    pub fn log_means(&self) -> Tensor<R> {
         self.natural()
     }
 }
 
-wraps_law!(Geometric, Tensor<2>, Tensor<3>);
+wraps_law!(Geometric, Numbers);
 
 pub(super) fn formulas() -> impl Formulas {
     negative_binomial::formulas(1.0)

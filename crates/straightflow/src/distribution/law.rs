@@ -1,10 +1,12 @@
 //! The canonical form of every distribution: a family and its natural parameters.
 
+use std::sync::Arc;
+
 use burn::tensor::Tensor;
 
 use super::family::with_formulas;
 use super::formulas::Formulas as _;
-use super::{Checks, CountLaw, Family};
+use super::{Canonical as _, Checks, CountLaw, Family};
 use crate::Key;
 use crate::error::{Error, Result};
 use crate::ops::{first_non_finite, guarded, leaf_like, to_host};
@@ -13,11 +15,14 @@ use crate::ops::{first_non_finite, guarded, leaf_like, to_host};
 ///
 /// Natural parameters are `[batch, d, k]` and samples `[n, batch, d, k]`, where `k` is the number
 /// of categories of a categorical variable and 1 for every other family. The typed distributions
-/// ([`Bernoulli`](super::Bernoulli), ...) wrap a law and hide the last dimension where it is 1.
+/// ([`Bernoulli`](super::Bernoulli), ...) wrap a law; they have parameters of any rank and hide the
+/// last dimension where it is 1.
 #[derive(Clone, Debug)]
 pub struct Law {
     family: Family,
     natural: Tensor<3>,
+    /// The dimensions that `d` stands for, if it is not one.
+    coordinates: Option<Arc<[usize]>>,
     /// The means behind the natural parameters, if those were given, for [`Law::validate`].
     means: Option<Tensor<3>>,
     checks: Checks,
@@ -33,10 +38,8 @@ impl Law {
     pub fn new(family: Family, natural: Tensor<3>) -> Result<Self> {
         let shape = natural.dims();
         if shape.contains(&0) {
-            return Err(Error::EmptyShape {
-                family: family.kind(),
-                shape: Self::user_shape(family, shape),
-            });
+            let (shape, family) = (Self::user_shape(family, shape), family.kind());
+            return Err(Error::EmptyShape { family, shape });
         }
         with_formulas!(family, formulas => formulas.check(shape))?;
         Ok(Self::unchecked(family, guarded(natural)))
@@ -55,6 +58,60 @@ impl Law {
             means: Some(means.inner()),
             ..law
         })
+    }
+
+    /// A law with parameters `[batch, ..]` of numbers, or `[batch, .., k]` of vectors, of any rank;
+    /// `make` is for those in canonical shape.
+    pub(super) fn of_rank<const R: usize>(
+        family: Family,
+        parameters: Tensor<R>,
+        vectors: bool,
+        make: impl FnOnce(Family, Tensor<3>) -> Result<Self>,
+    ) -> Result<Self> {
+        let dims = parameters.dims();
+        if dims.contains(&0) {
+            let (shape, family) = (dims.to_vec(), family.kind());
+            return Err(Error::EmptyShape { family, shape });
+        }
+        let (coordinates, k) = match vectors {
+            true => (&dims[1..R - 1], dims[R - 1]),
+            false => (&dims[1..], 1),
+        };
+        let last = [coordinates.iter().product(), k];
+        let parameters = parameters.into_canonical(&dims[1..], last);
+        let law = make(family, parameters.expect("the element is its own"))?;
+        Ok(law.with_coordinates((coordinates.len() != 1).then(|| coordinates.into())))
+    }
+
+    fn with_coordinates(self, coordinates: Option<Arc<[usize]>>) -> Self {
+        Self {
+            coordinates,
+            ..self
+        }
+    }
+
+    /// The same law with its coordinates in so many dimensions: as they are, or in one.
+    pub(super) fn with_rank(self, dimensions: usize) -> Self {
+        if dimensions == 1 {
+            return self.with_coordinates(None);
+        }
+        let own = self.coordinates.as_ref().map_or(1, |own| own.len());
+        assert_eq!(own, dimensions, "a law of another rank");
+        self
+    }
+
+    /// The same law with its coordinates in the dimensions of another.
+    pub(crate) fn arranged_as(&self, other: &Self) -> Self {
+        self.clone().with_coordinates(other.coordinates.clone())
+    }
+
+    /// The shape of the parameters of a batch element: the dimensions of the coordinates, and `k`
+    /// for vectors.
+    pub(super) fn element(&self, vectors: bool) -> Vec<usize> {
+        let [_, d, k] = self.dims();
+        let one = [d];
+        let coordinates = self.coordinates.as_deref().unwrap_or(&one).iter();
+        coordinates.copied().chain(vectors.then_some(k)).collect()
     }
 
     /// The family.
@@ -93,6 +150,7 @@ impl Law {
     pub(crate) fn with_natural(&self, natural: Tensor<3>) -> Self {
         Self {
             checks: self.checks,
+            coordinates: self.coordinates.clone(),
             ..Self::unchecked(self.family, natural)
         }
     }
@@ -102,6 +160,7 @@ impl Law {
         Self {
             family,
             natural,
+            coordinates: None,
             means: None,
             checks: Checks::On,
         }
@@ -157,7 +216,7 @@ impl Law {
     /// | Geometric(p) | NegativeBinomial(2, p) |
     pub fn weight(&self) -> Option<Self> {
         let weight = with_formulas!(self.family, formulas => formulas.weight(self.natural()));
-        weight.map(|(family, natural)| Self::unchecked(family, natural))
+        weight.map(|(family, natural)| Self::unchecked(family, natural).arranged_as(self))
     }
 
     /// The logarithm of the probability of each coordinate, `[n, batch, d]`, on the tapes of the
@@ -316,8 +375,15 @@ impl Law {
     }
 
     fn user_index(&self, flat: usize) -> Vec<usize> {
-        let [_, d, k] = self.dims();
-        Self::user_shape(self.family, [flat / (d * k), flat / k % d, flat % k])
+        let element = self.element(self.family.is_one_hot());
+        let (mut rest, mut index) = (flat, Vec::new());
+        for size in element.iter().rev() {
+            index.push(rest % size);
+            rest /= size;
+        }
+        index.push(rest);
+        index.reverse();
+        index
     }
 }
 

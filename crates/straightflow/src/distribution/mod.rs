@@ -1,4 +1,5 @@
-//! Discrete distributions, factorised over `[batch, d]`.
+//! Discrete distributions: independent variables in a tensor of parameters, whose first dimension is
+//! the batch.
 //!
 //! | type | samples | natural parameter | constructors |
 //! |---|---|---|---|
@@ -8,6 +9,11 @@
 //! | [`Binomial`] | 0, .., trials | logit | `from_logits`, `from_means` |
 //! | [`NegativeBinomial`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
 //! | [`Geometric`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
+//!
+//! Parameters have any rank from 1 to 6, such as the `[batch, channels, height, width]` of feature
+//! maps; the last dimension of categorical ones is `k`, so they have at least rank 2. The rank is
+//! part of the type, and follows from that of the parameters: `Bernoulli<4>`. Where a type is written
+//! out, `Bernoulli` is short for `Bernoulli<2>` and `Categorical` for `Categorical<3>`.
 //!
 //! Everything that two families share is in the trait [`Distribution`]; the canonical form that
 //! estimators work with is [`Law`]; [`CountLaw`] is one coordinate in double precision.
@@ -27,6 +33,7 @@ mod loader;
 mod moves;
 mod negative_binomial;
 mod poisson;
+mod rank;
 mod sampling;
 
 pub use checks::Checks;
@@ -36,6 +43,9 @@ pub use family::all::*;
 pub use family::{Family, FamilyKind};
 pub use law::Law;
 pub(crate) use moves::Moves;
+use rank::wraps_law;
+pub use rank::{Canonical, Numbers, Vectors};
+pub(crate) use rank::{canonical_of, parameters_of, samples_of};
 
 use std::fmt::Debug;
 
@@ -44,63 +54,49 @@ use burn::tensor::Tensor;
 use crate::Key;
 use crate::error::Result;
 
-/// A tensor that has a canonical form with one more dimension, or is in it already.
-///
-/// Ordered families hide a last dimension of size 1: `[batch, d]` stands for `[batch, d, 1]`.
-pub trait Canonical<const R: usize>: Clone + Debug + Send + 'static {
-    /// To the canonical form.
-    fn into_canonical(self) -> Tensor<R>;
-    /// From the canonical form.
-    fn from_canonical(canonical: Tensor<R>) -> Self;
-}
-
-impl Canonical<3> for Tensor<2> {
-    fn into_canonical(self) -> Tensor<3> {
-        self.unsqueeze_dim(2)
-    }
-    fn from_canonical(canonical: Tensor<3>) -> Self {
-        canonical.squeeze_dim(2)
-    }
-}
-
-impl Canonical<4> for Tensor<3> {
-    fn into_canonical(self) -> Tensor<4> {
-        self.unsqueeze_dim(3)
-    }
-    fn from_canonical(canonical: Tensor<4>) -> Self {
-        canonical.squeeze_dim(3)
-    }
-}
-
-impl<const R: usize> Canonical<R> for Tensor<R> {
-    fn into_canonical(self) -> Tensor<R> {
-        self
-    }
-    fn from_canonical(canonical: Tensor<R>) -> Self {
-        canonical
-    }
-}
-
 /// What every distribution offers.
 ///
-/// Parameters and single draws are `[batch, d]`, `n` samples are `[n, batch, d]`; categorical
-/// variables have a last dimension `k` more. Numbers have the type of the parameters, `f32` or
+/// Parameters and single draws have one shape, `[batch, ..]` or `[batch, .., k]` if categorical; `n`
+/// samples have a dimension `n` in front of it. Numbers have the type of the parameters, `f32` or
 /// `f64`. Whatever depends on the parameters is on their tape, if they are on one.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use straightflow::prelude::*;
+///
+/// # fn main() -> Result<()> {
+/// // Binary feature maps: a batch of 2, 3 channels of 4 x 4.
+/// let q = Bernoulli::from_logits(Tensor::<4>::zeros([2, 3, 4, 4], &Device::flex()))?;
+/// assert_eq!(q.draw(Key::new(1)).dims(), [2, 3, 4, 4]);
+/// let z = q.sample(Key::new(2), 5);
+/// assert_eq!(z.dims(), [5, 2, 3, 4, 4]);
+/// assert_eq!(q.log_prob(z).dims(), [5, 2]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Distribution: Clone + Debug + Send + Sync + 'static {
-    /// The type of parameters, means and single draws: `Tensor<2>`, or `Tensor<3>` if categorical.
+    /// The type of parameters, means and single draws: a tensor.
     type Parameters: Canonical<3>;
-    /// The type of samples: `Tensor<3>`, or `Tensor<4>` if categorical.
+    /// The type of `n` samples: a tensor of one rank more.
     type Samples: Canonical<4>;
 
     /// The canonical form.
     fn law(&self) -> &Law;
 
     /// The distribution of a law of the same family.
+    ///
+    /// # Panics
+    ///
+    /// If the law comes from parameters of another rank, and the distribution's are not `[batch, d]`
+    /// or `[batch, d, k]`.
     fn from_law(law: Law) -> Self;
+
+    /// The shape of the parameters of one batch element, for a law of the same family and rank.
+    fn element(law: &Law) -> Vec<usize>;
 
     /// The natural parameters.
     fn natural(&self) -> Self::Parameters {
-        Self::Parameters::from_canonical(self.law().natural())
+        parameters_of::<Self>(self.law(), self.law().natural())
     }
 
     /// The same distribution as a constant, on no tape.
@@ -113,31 +109,31 @@ pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     /// `n` hard samples, on no tape. For samples on the tape, see
     /// [`EstimatorExt::sample`](crate::estimator::EstimatorExt::sample).
     fn sample(&self, key: Key, n: usize) -> Self::Samples {
-        Self::Samples::from_canonical(self.law().sample(key, n))
+        samples_of::<Self>(self.law(), self.law().sample(key, n))
     }
 
     /// One hard sample of each variable, of the shape of the parameters, on no tape.
     fn draw(&self, key: Key) -> Self::Parameters {
-        Self::Parameters::from_canonical(self.law().sample(key, 1).squeeze_dim(0))
+        parameters_of::<Self>(self.law(), self.law().sample(key, 1).squeeze_dim(0))
     }
 
     /// `log q(z)` of each draw and batch element, `[n, batch]`.
     ///
     /// # Panics
     ///
-    /// If the shape of `z` is not `[n, batch, d]` (`[n, batch, d, k]`).
+    /// If the shape of `z` is not `[n, batch, ..]`, with the dimensions of the parameters.
     fn log_prob(&self, z: Self::Samples) -> Tensor<2> {
-        self.law().log_prob(z.into_canonical())
+        self.law().log_prob(canonical_of::<Self>(self.law(), z))
     }
 
     /// The means.
     fn mean(&self) -> Self::Parameters {
-        Self::Parameters::from_canonical(self.law().mean())
+        parameters_of::<Self>(self.law(), self.law().mean())
     }
 
     /// The variances of the coordinates.
     fn variance(&self) -> Self::Parameters {
-        Self::Parameters::from_canonical(self.law().variance())
+        parameters_of::<Self>(self.law(), self.law().variance())
     }
 
     /// The entropy of each batch element in nats, `[batch]`.
@@ -190,23 +186,8 @@ impl Distribution for Law {
     fn from_law(law: Law) -> Self {
         law
     }
+
+    fn element(law: &Law) -> Vec<usize> {
+        law.dims()[1..].to_vec()
+    }
 }
-
-/// Makes a type whose only field is a [`Law`] a distribution.
-macro_rules! wraps_law {
-    ($Type:ident, $Parameters:ty, $Samples:ty) => {
-        impl Distribution for $Type {
-            type Parameters = $Parameters;
-            type Samples = $Samples;
-
-            fn law(&self) -> &Law {
-                &self.0
-            }
-
-            fn from_law(law: Law) -> Self {
-                Self(law)
-            }
-        }
-    };
-}
-use wraps_law;

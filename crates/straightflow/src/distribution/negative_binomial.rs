@@ -5,7 +5,7 @@ use burn::tensor::activation::{self, log_sigmoid};
 
 use super::divergence::{Divergence, divergence_of_logits};
 use super::formulas::Formulas;
-use super::{Canonical, CountLaw, Distribution, Family, Law, wraps_law};
+use super::{CountLaw, Distribution, Family, Law, Numbers, wraps_law};
 use crate::error::{Error, Result};
 use crate::ops::fused::sigmoid;
 
@@ -30,37 +30,32 @@ use crate::ops::fused::sigmoid;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct NegativeBinomial(Law);
+pub struct NegativeBinomial<const R: usize = 2>(Law);
 
-impl NegativeBinomial {
-    /// From the logarithms of the means, `[batch, d]`.
+impl<const R: usize> NegativeBinomial<R>
+where
+    Tensor<R>: Numbers,
+{
+    /// From the logarithms of the means, `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If the dispersion is not positive and finite, or a dimension is 0.
-    pub fn from_log_means(dispersion: f64, log_means: Tensor<2>) -> Result<Self> {
-        Law::new(
-            Family::NegativeBinomial { dispersion },
-            log_means.into_canonical(),
-        )
-        .map(Self)
+    pub fn from_log_means(dispersion: f64, log_means: Tensor<R>) -> Result<Self> {
+        Self::of_natural(Family::NegativeBinomial { dispersion }, log_means)
     }
 
-    /// From positive means `[batch, d]`.
+    /// From positive means `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If the dispersion is not positive and finite, or a dimension is 0.
-    pub fn from_means(dispersion: f64, means: Tensor<2>) -> Result<Self> {
-        Law::from_means(
-            Family::NegativeBinomial { dispersion },
-            means.into_canonical(),
-        )
-        .map(Self)
+    pub fn from_means(dispersion: f64, means: Tensor<R>) -> Result<Self> {
+        Self::of_means(Family::NegativeBinomial { dispersion }, means)
     }
 
-    /// The logarithms of the means, `[batch, d]`.
-    pub fn log_means(&self) -> Tensor<2> {
+    /// The logarithms of the means, `[batch, ..]`.
+    pub fn log_means(&self) -> Tensor<R> {
         self.natural()
     }
 
@@ -73,7 +68,7 @@ impl NegativeBinomial {
     }
 }
 
-wraps_law!(NegativeBinomial, Tensor<2>, Tensor<3>);
+wraps_law!(NegativeBinomial, Numbers);
 
 /// The formulas of over-dispersed counts.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use super::divergence::Divergence;
 use super::formulas::Formulas;
 use super::loader::deviance;
-use super::{Canonical, CountLaw, Distribution, Family, Law, wraps_law};
+use super::{CountLaw, Distribution, Family, Law, Numbers, wraps_law};
 use crate::error::Result;
 
 /// Independent counts `0, 1, 2, ..` with mean and variance `rate = exp(log-rate)`.
@@ -24,34 +24,37 @@ use crate::error::Result;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Poisson(Law);
+pub struct Poisson<const R: usize = 2>(Law);
 
-impl Poisson {
-    /// From the logarithms of the rates, `[batch, d]`.
+impl<const R: usize> Poisson<R>
+where
+    Tensor<R>: Numbers,
+{
+    /// From the logarithms of the rates, `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If a dimension is 0.
-    pub fn from_log_rates(log_rates: Tensor<2>) -> Result<Self> {
-        Law::new(Family::Poisson, log_rates.into_canonical()).map(Self)
+    pub fn from_log_rates(log_rates: Tensor<R>) -> Result<Self> {
+        Self::of_natural(Family::Poisson, log_rates)
     }
 
-    /// From positive rates `[batch, d]`.
+    /// From positive rates `[batch, ..]`.
     ///
     /// # Errors
     ///
     /// If a dimension is 0.
-    pub fn from_rates(rates: Tensor<2>) -> Result<Self> {
-        Law::from_means(Family::Poisson, rates.into_canonical()).map(Self)
+    pub fn from_rates(rates: Tensor<R>) -> Result<Self> {
+        Self::of_means(Family::Poisson, rates)
     }
 
-    /// The logarithms of the rates, `[batch, d]`.
-    pub fn log_rates(&self) -> Tensor<2> {
+    /// The logarithms of the rates, `[batch, ..]`.
+    pub fn log_rates(&self) -> Tensor<R> {
         self.natural()
     }
 }
 
-wraps_law!(Poisson, Tensor<2>, Tensor<3>);
+wraps_law!(Poisson, Numbers);
 
 /// The formulas of Poisson counts.
 #[derive(Clone, Copy, Debug)]

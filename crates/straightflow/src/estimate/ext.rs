@@ -9,7 +9,7 @@ use super::objective::{
 use super::run::{Estimator, run};
 use super::state::Lesson;
 use crate::Key;
-use crate::distribution::{Canonical, Distribution};
+use crate::distribution::{Distribution, parameters_of, samples_of};
 use crate::error::{Error, Result};
 use crate::method::drop_ins;
 use crate::ops::on_the_side;
@@ -41,8 +41,8 @@ pub trait EstimatorExt: Estimator {
     /// The noise comes from a [`Key`], which is the usual case, or is passed in: the tensors that
     /// [`Estimator::noise`] declares, whose number of draws is that of the estimate.
     ///
-    /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) to `[n, batch]` or
-    /// `[n, batch, 1]`, and may fail; see [`IntoCost`]. What else is on the tape, `q` included, is
+    /// The cost maps samples `[n, batch, ..]`, of one rank more than the parameters, to `[n, batch]`
+    /// or `[n, batch, 1, ..]`, and may fail; see [`IntoCost`]. What else is on the tape, `q` included, is
     /// to be handed in by [`estimate_with`](Self::estimate_with) rather than captured; leaves, such
     /// as the weights of a decoder, may be captured.
     ///
@@ -167,11 +167,10 @@ pub trait EstimatorExt: Estimator {
         let objective = CountedObjective::new(&untyped)?;
         let noise = noise.into().for_layers(objective.layers());
         let outcome = run(self, &noise, &objective)?;
-        let samples = outcome.samples.into_iter();
         Ok(Estimate {
             values: outcome.values,
             surrogate: outcome.surrogate,
-            samples: samples.map(D::Samples::from_canonical).collect(),
+            samples: untyped.typed(&outcome.samples),
             counts: objective.counts(),
             lessons: outcome.lessons,
         })
@@ -228,8 +227,7 @@ pub trait EstimatorExt: Estimator {
         on_the_side(|| Ok(natural_gradient(&leaf, &estimate)))
     }
 
-    /// The drop-in: one sample of each variable, of the shape of the parameters (`[batch, d]`), on
-    /// their tape. An existing model changes the line that samples, and its loss stays as it was.
+    /// The drop-in: one sample of each variable, of the shape of the parameters and on their tape. An existing model changes the line that samples, and its loss stays as it was.
     ///
     /// The gradient is, bit for bit, that of [`estimate`](Self::estimate) with one draw and the
     /// same key.
@@ -261,16 +259,16 @@ pub trait EstimatorExt: Estimator {
     /// ```
     fn draw<D: Distribution>(&self, key: Key, q: &D) -> Result<D::Parameters> {
         let z = attach(self, key, q, 1)?;
-        Ok(D::Parameters::from_canonical(z.squeeze_dim(0)))
+        Ok(parameters_of::<D>(q.law(), z.squeeze_dim(0)))
     }
 
-    /// As [`draw`](Self::draw), `n` samples `[n, batch, d]`.
+    /// As [`draw`](Self::draw), `n` samples `[n, batch, ..]`.
     ///
     /// # Errors
     ///
     /// As [`draw`](Self::draw).
     fn sample<D: Distribution>(&self, key: Key, q: &D, n: usize) -> Result<D::Samples> {
-        attach(self, key, q, n).map(D::Samples::from_canonical)
+        Ok(samples_of::<D>(q.law(), attach(self, key, q, n)?))
     }
 }
 
@@ -315,5 +313,5 @@ fn natural_gradient<D: Distribution>(leaf: &D, estimate: &Estimate<D>) -> D::Par
         Some(gradient) => gradient * natural.dims()[0] as f64,
         None => natural.inner().zeros_like(),
     };
-    D::Parameters::from_canonical(gradient)
+    parameters_of::<D>(leaf.law(), gradient)
 }

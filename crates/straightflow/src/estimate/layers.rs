@@ -13,7 +13,7 @@ use burn::tensor::Tensor;
 use super::noise::NoiseSource;
 use super::pathwise::Pathwise;
 use super::run::{Estimator, Outcome};
-use crate::distribution::{Canonical, Distribution, Law};
+use crate::distribution::{Distribution, Law, canonical_of};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
 
@@ -24,7 +24,7 @@ use crate::estimate::objective::CountedObjective;
 /// If the shapes do not fit.
 pub fn layers_log_prob<D: Distribution>(q: &[D], z: &[D::Samples]) -> Tensor<2> {
     let each = q.iter().zip(z).map(|(q, z)| {
-        let z = z.clone().into_canonical();
+        let z = canonical_of::<D>(q.law(), z.clone());
         let [n, batch, ..] = z.dims();
         layer_log_prob(q.law(), z).reshape([n, batch])
     });

@@ -12,6 +12,7 @@ pub(crate) mod noise;
 pub mod objective;
 pub(crate) mod pathwise;
 pub(crate) mod run;
+mod sampler;
 pub(crate) mod spec;
 pub(crate) mod state;
 mod temperature;
@@ -26,6 +27,7 @@ pub use network::{ControlNetwork, Network};
 pub use noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
 pub use pathwise::{Pathwise, Reduction, pathwise_outcome};
 pub use run::{Estimator, Outcome};
+pub use sampler::{Sampler, SamplerConfig, Seeing};
 pub use spec::Spec;
 pub(crate) use spec::near;
 pub use state::{

@@ -113,8 +113,8 @@ pub trait Objective<D: Distribution> {
     /// Those of the distribution's constructor.
     fn layer(&self, below: &[D::Samples]) -> Result<D>;
 
-    /// The cost `[n, batch]` of samples of all layers, each `[n, batch, d]` (categorical:
-    /// `[n, batch, d, k]`), with the distributions that they were drawn from.
+    /// The cost `[n, batch]` of samples of all layers, each `[n, batch, ..]`, with the distributions
+    /// that they were drawn from.
     /// [`layers_log_prob`](crate::estimator::layers_log_prob) is `log q(z)`.
     ///
     /// The number of draws is not always the one that was asked for: an estimator may evaluate

@@ -166,10 +166,16 @@ impl Lesson {
     pub(crate) fn new(lesson: impl Teach + 'static) -> Self {
         Self(Arc::new(lesson))
     }
+
+    /// Whether the surrogate was differentiated.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
 }
 
 pub(crate) trait Teach: Debug + Send + Sync {
     fn teach(&self, state: &mut LayerState);
+    fn is_complete(&self) -> bool;
 }
 
 /// What is subtracted from the cost besides a control variate.

@@ -42,7 +42,7 @@ method! {
     /// use straightflow::prelude::*;
     ///
     /// # fn main() -> Result<()> {
-    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+    /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// let arm = ArmConfig { samples: 1000, ..ArmConfig::default() }.init()?;
     /// let gradient = arm.gradient(Key::new(1), &q, |z| z)?;
     /// // p (1 - p) (f(1) - f(0))

@@ -35,7 +35,7 @@ method! {
     /// use straightflow::prelude::*;
     ///
     /// # fn main() -> Result<()> {
-    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+    /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// let arms = ArmsConfig { samples: 2 }.init()?;
     /// // At p = 1/2 the two draws of a bit always differ, and nothing is left to chance.
     /// let gradient = arms.gradient(Key::new(1), &q, |z| z)?;

@@ -126,7 +126,7 @@ method! {
     /// use straightflow::prelude::*;
     ///
     /// # fn main() -> Result<()> {
-    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 2], &Device::flex()))?;
+    /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 2], &Device::flex()))?;
     /// let estimator = estimator("debiased-st:preset=stateless,samples=1000")?;
     /// // Not linear: straight-through would give a mean of 0.5 for both coordinates.
     /// let gradient = estimator.gradient(Key::new(1), &q, |z| {

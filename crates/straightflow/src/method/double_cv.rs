@@ -35,7 +35,7 @@ method! {
     /// use straightflow::prelude::*;
     ///
     /// # fn main() -> Result<()> {
-    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
+    /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 3], &Device::flex()))?;
     /// let fixed = estimator("double-cv:alpha=-1,tune=off")?;
     /// let gradient = fixed.gradient(Key::new(1), &q, |z| {
     ///     z.sum_dim(2) * 2.0

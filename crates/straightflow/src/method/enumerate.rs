@@ -22,7 +22,7 @@ method! {
     /// use straightflow::prelude::*;
     ///
     /// # fn main() -> Result<()> {
-    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 3], &Device::flex()))?;
+    /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 3], &Device::flex()))?;
     /// let estimate = Enumerate::default().estimate(Key::new(1), &q, |z| {
     ///     z.sum_dim(2).square()
     /// })?;

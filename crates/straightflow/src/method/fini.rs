@@ -38,7 +38,7 @@ method! {
     ///
     /// # fn main() -> Result<()> {
     /// let cubic = estimator("fini:order=3")?;
-    /// let q = Poisson::from_log_rates(Tensor::zeros([4, 2], &Device::flex()))?;
+    /// let q = Poisson::from_log_rates(Tensor::<2>::zeros([4, 2], &Device::flex()))?;
     /// let gradient = cubic.gradient(Key::new(1), &q, |z| {
     ///     z.powi_scalar(3).sum_dim(2)
     /// })?;

@@ -32,7 +32,7 @@ method! {
     /// use straightflow::prelude::*;
     ///
     /// # fn main() -> Result<()> {
-    /// let q = Bernoulli::from_logits(Tensor::zeros([1, 1], &Device::flex()))?;
+    /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// // A step function has no useful gradient, but it has differences.
     /// let gradient = FiniteDifference::default().gradient(Key::new(1), &q, |z| {
     ///     z.greater_elem(0.5).float()

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::categorical::{OneHotMmd, softmax};
 use super::{Discrepancy, MeanDifference, Mmd, ProjectionError, Wasserstein};
-use crate::distribution::{Canonical, CountLaw, Distribution, Family};
+use crate::distribution::{Canonical as _, CountLaw, Distribution, Family};
 use crate::error::{Error, Result};
 use crate::kernel::{Bandwidth, KernelFamily};
 use crate::ops::{Rule, custom_grad, from_host, to_host};
@@ -78,11 +78,12 @@ impl Measure {
         let law = q.law();
         law.validate()?;
         let [batch, d, k] = law.dims();
-        let samples = samples.into_canonical();
-        let (expected, got) = (law.sample_dims(samples.dims()[0]), samples.dims());
-        if expected != got {
-            return Err(Error::SampleShape { expected, got });
-        }
+        let (element, got) = (D::element(law), samples.sizes());
+        let expected = [&[got[0], batch], element.as_slice()].concat();
+        let samples = match samples.into_canonical(&element, [d, k]) {
+            Some(samples) if expected == got => samples,
+            _ => return Err(Error::SampleShape { expected, got }),
+        };
         let samples = to_host(samples);
         let naturals = to_host(law.natural());
         // One variable of k numbers after the other, in row-major order of [batch, d].

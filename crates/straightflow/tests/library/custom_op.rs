@@ -92,13 +92,13 @@ fn the_tape_of_the_value_is_cut() {
 /// Without anything to differentiate there is no tape: evaluation costs nothing.
 #[test]
 fn constant_parameters_give_constant_samples() {
-    let q = Bernoulli::from_logits(Tensor::zeros([3, 2], &Device::flex())).expect("valid");
+    let q = Bernoulli::from_logits(Tensor::<2>::zeros([3, 2], &Device::flex())).expect("valid");
     let z = StraightThrough::default()
         .sample(Key::new(1), &q, 4)
         .expect("valid");
     assert!(!z.is_autodiff());
     let device = Device::flex().autodiff();
-    let q = Bernoulli::from_logits(Tensor::zeros([3, 2], &device)).expect("valid");
+    let q = Bernoulli::from_logits(Tensor::<2>::zeros([3, 2], &device)).expect("valid");
     let z = StraightThrough::default()
         .sample(Key::new(1), &q, 4)
         .expect("valid");

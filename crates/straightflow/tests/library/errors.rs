@@ -17,7 +17,7 @@ fn bernoulli(logits: &[f64]) -> Bernoulli {
 
 #[test]
 fn shapes_and_fixed_numbers_are_checked_by_constructors() {
-    let empty = Bernoulli::from_logits(Tensor::zeros([0, 3], &Device::flex()));
+    let empty = Bernoulli::from_logits(Tensor::<2>::zeros([0, 3], &Device::flex()));
     let error = empty.expect_err("an empty batch");
     assert_eq!(
         error,
@@ -30,14 +30,14 @@ fn shapes_and_fixed_numbers_are_checked_by_constructors() {
         error.to_string(),
         "the parameters of a bernoulli distribution have shape [0, 3], but no dimension may be 0"
     );
-    let single = Categorical::from_logits(Tensor::zeros([2, 3, 1], &Device::flex()));
+    let single = Categorical::from_logits(Tensor::<3>::zeros([2, 3, 1], &Device::flex()));
     assert_eq!(
         single.expect_err("one category"),
         Error::TooFewCategories {
             shape: vec![2, 3, 1]
         }
     );
-    let zeros = || Tensor::zeros([1, 1], &Device::flex());
+    let zeros = || Tensor::<2>::zeros([1, 1], &Device::flex());
     assert_eq!(
         Binomial::from_logits(0, zeros()).expect_err("no trials"),
         Error::NoTrials

@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Tensor};
 use straightflow::Error;
-use straightflow::distribution::{Canonical as _, Family, Law};
+use straightflow::distribution::{Family, Law};
 use straightflow::prelude::*;
 
 use crate::support::{assert_close, laws, leaf, tensor, values};
@@ -103,7 +103,7 @@ fn the_separable_shortcut_is_the_full_enumeration() {
 
 #[test]
 fn too_many_states_are_refused_with_their_number() {
-    let q = Bernoulli::from_logits(Tensor::zeros([1, 21], &burn::tensor::Device::flex()));
+    let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 21], &burn::tensor::Device::flex()));
     let refused = Exact::default().expectation(&q.expect("valid"), |z| z.sum_dim(2));
     assert_eq!(
         refused.expect_err("2^21 states"),
@@ -113,7 +113,7 @@ fn too_many_states_are_refused_with_their_number() {
         }
     );
     // The shortcut needs two.
-    let wide = Bernoulli::from_logits(Tensor::zeros([2, 500], &burn::tensor::Device::flex()));
+    let wide = Bernoulli::from_logits(Tensor::<2>::zeros([2, 500], &burn::tensor::Device::flex()));
     let sum = Exact::default()
         .separable(&wide.expect("valid"), |z| z)
         .expect("two states");
@@ -143,18 +143,6 @@ fn the_omitted_probability_is_bounded() {
         rough.omitted
     );
     assert!(rough.states < fine.states);
-}
-
-/// The two directions of the user's shapes are inverse to each other.
-#[test]
-fn canonical_shapes_round_trip() {
-    let z = tensor::<3>(&[1.0, 2.0, 3.0, 4.0], [2, 1, 2], DType::F32);
-    let canonical: Tensor<4> = z.clone().into_canonical();
-    assert_eq!(canonical.dims(), [2, 1, 2, 1]);
-    assert_eq!(
-        values(<Tensor<3> as straightflow::distribution::Canonical<4>>::from_canonical(canonical)),
-        values(z)
-    );
 }
 
 /// The oracle looks at costs as estimates do: a shape that would broadcast is refused, and so is NaN.

@@ -1,5 +1,6 @@
 //! An objective in canonical shapes, as estimators see it: checked and counted.
 
+use std::cell::RefCell;
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
 use std::slice;
@@ -10,7 +11,7 @@ use burn::tensor::Tensor;
 
 use super::{Objective, ObjectiveKind};
 use crate::distribution::checks::poison;
-use crate::distribution::{Canonical, Distribution, Law};
+use crate::distribution::{Distribution, Law, samples_of};
 use crate::error::{Error, Result};
 use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like, on_the_side};
 
@@ -26,6 +27,8 @@ pub(crate) trait CanonicalObjective {
 pub(crate) struct Untyped<'a, D, O> {
     objective: &'a O,
     distribution: PhantomData<D>,
+    /// The laws of the layers that were asked for, which know the shapes of their samples.
+    laws: RefCell<Vec<Law>>,
 }
 
 impl<'a, D, O> Untyped<'a, D, O> {
@@ -33,12 +36,27 @@ impl<'a, D, O> Untyped<'a, D, O> {
         Self {
             objective,
             distribution: PhantomData,
+            laws: RefCell::default(),
         }
     }
 }
 
-fn typed<D: Distribution>(z: &[Tensor<4>]) -> Vec<D::Samples> {
-    z.iter().cloned().map(D::Samples::from_canonical).collect()
+impl<D: Distribution, O> Untyped<'_, D, O> {
+    /// Samples of the layers, the laws of which were asked for.
+    pub(crate) fn typed(&self, z: &[Tensor<4>]) -> Vec<D::Samples> {
+        let laws = self.laws.borrow();
+        let each = laws.iter().zip(z);
+        each.map(|(law, z)| samples_of::<D>(law, z.clone()))
+            .collect()
+    }
+
+    /// Takes note of the law of a layer.
+    fn remember(&self, layer: usize, law: &Law) {
+        let mut laws = self.laws.borrow_mut();
+        if layer == laws.len() {
+            laws.push(law.constant());
+        }
+    }
 }
 
 impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> {
@@ -51,13 +69,23 @@ impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> 
     }
 
     fn layer(&self, below: &[Tensor<4>]) -> Result<Law> {
-        let q = self.objective.layer(&typed::<D>(below))?;
+        let q = self.objective.layer(&self.typed(below))?;
+        self.remember(below.len(), q.law());
         Ok(q.law().clone())
     }
 
     fn cost(&self, z: &[Tensor<4>], laws: &[Law], frozen: bool) -> Result<Tensor<2>> {
-        let z = typed::<D>(z);
-        let q: Vec<D> = laws.iter().cloned().map(D::from_law).collect();
+        laws.iter()
+            .enumerate()
+            .for_each(|(layer, law)| self.remember(layer, law));
+        // A method may have made a law anew, of the right family but in canonical shape only.
+        let known = self.laws.borrow();
+        let arranged = laws.iter().zip(known.iter());
+        let q: Vec<D> = arranged
+            .map(|(law, known)| D::from_law(law.arranged_as(known)))
+            .collect();
+        drop(known);
+        let z = self.typed(z);
         match frozen {
             true => self.objective.frozen_cost(&z, &q),
             false => self.objective.cost(&z, &q),

@@ -45,8 +45,8 @@ where
 {
     /// The expectation of a cost of samples of `q`.
     ///
-    /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`), the distribution
-    /// and the context to `[n, batch]`; see [`IntoCost`].
+    /// The cost maps samples `[n, batch, ..]`, of one rank more than the parameters, the
+    /// distribution and the context to `[n, batch]`; see [`IntoCost`].
     pub fn new(q: &'a D, context: C, cost: F) -> Self {
         Self {
             q,
@@ -83,8 +83,8 @@ where
 
     /// The cost `[n, batch]` of samples of a distribution.
     fn evaluate(&self, z: D::Samples, q: &D, context: C) -> Result<Tensor<2>> {
-        let [n, batch, ..] = z.clone().into_canonical().dims();
-        (self.cost)(z, q, context).into_cost([n, batch])
+        let sizes = z.sizes();
+        (self.cost)(z, q, context).into_cost([sizes[0], sizes[1]])
     }
 }
 

@@ -245,6 +245,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Whether the backward pass was here.
+    pub fn is_complete(&self) -> bool {
+        told(&self.factor).is_some()
+    }
+
     /// `df/dz` at `count` draws that the surrogate is the mean over; zero if the cost does not
     /// depend on them, `None` before the backward pass.
     pub fn slope(&self, count: usize, size: usize) -> Option<Vec<f64>> {

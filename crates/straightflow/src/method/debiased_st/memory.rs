@@ -161,6 +161,10 @@ pub(super) struct MovesLesson {
 }
 
 impl Teach for MovesLesson {
+    fn is_complete(&self) -> bool {
+        self.seen.is_complete()
+    }
+
     fn teach(&self, state: &mut LayerState) {
         let layer = &self.layer;
         let Some(gradient) = self.seen.slope(self.elements, layer.moves.z.len()) else {
