@@ -153,9 +153,10 @@ pub fn print_status(arguments: &StatusArguments, out: &mut impl Write) -> anyhow
     let cells = &status.cells;
     writeln!(
         out,
-        "{}, {} cells: {}\n",
+        "{}, {} {}: {}\n",
         status.experiment,
         cells.len(),
+        if cells.len() == 1 { "cell" } else { "cells" },
         status.counts()
     )?;
     let width = cells.iter().map(|cell| cell.name.chars().count());

@@ -3,9 +3,10 @@
 
 use std::fmt;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 use straightflow::distribution::{Family, FamilyKind, Law};
 
+use crate::gradients::tensor;
 use crate::reference::Outcome;
 
 /// A cost of one variable: a count, a bit, or a one-hot vector of length `k`.
@@ -220,8 +221,7 @@ impl Problem {
     /// As [`law`](Self::law), with numbers of a type.
     pub fn law_of(&self, batch: usize, dtype: DType) -> Law {
         let k = self.natural.len();
-        let natural = TensorData::new(self.natural.repeat(batch), [batch, 1, k]);
-        let natural = Tensor::from_data(natural, (&Device::flex(), dtype));
+        let natural = tensor(self.natural.repeat(batch), [batch, 1, k], dtype);
         Law::new(self.family, natural).expect("a valid problem")
     }
 }

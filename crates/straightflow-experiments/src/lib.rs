@@ -3,6 +3,7 @@
 
 pub mod adam;
 pub mod arguments;
+pub mod device;
 mod entry;
 mod experiment;
 pub mod grid;

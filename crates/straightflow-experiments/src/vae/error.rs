@@ -1,5 +1,7 @@
 //! What can go wrong in a run.
 
+use crate::device::ProcessorError;
+
 /// Why a model could not be trained.
 #[derive(Debug, thiserror::Error)]
 pub enum VaeError {
@@ -42,6 +44,9 @@ pub enum VaeError {
         "the images are not those that were recorded as `{0}`: give the same directory with --data"
     )]
     OtherData(String),
+    /// What tensors are to be computed on is not there.
+    #[error(transparent)]
+    Device(#[from] ProcessorError),
     /// Two cells of a table would be the same run.
     #[error("`{0}` stands in the table twice")]
     CellTwice(String),
