@@ -39,6 +39,7 @@ method! {
     ///   | Binomial | $\frac12 (p (N - z) + (1-p) z)$ |
     ///   | Negative binomial | $\frac12 (\bar p (z + r) + z)$, $\bar p = m / (r + m)$ |
     ///   | Categorical | $\frac12 [z_k \nabla f \cdot (e_k - p) + p_k \nabla f \cdot (e_k - z)]$ |
+    ///   | Subset | $\frac12 [(z - m) (z - m) \cdot \nabla f + J \nabla f]$, $J$ the covariance matrix |
     ///
     ///   None of them divides by a probability, so logits of any size are safe. With
     ///   `baseline = loo`, the part of the weight that deviates from straight-through multiplies
@@ -139,6 +140,11 @@ pub(super) fn weighted(law: &Law, z: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
         let chosen = z.clone() * (grad.clone() - along(&p));
         let others = p * (grad.clone() - along(&z));
         return (chosen + others) * 0.5;
+    }
+    if law.family().is_vector() {
+        let deviation = z - law.mean().unsqueeze::<4>();
+        let along = (deviation.clone() * grad.clone()).sum_dim(3);
+        return (deviation * along + law.chain(grad)) * 0.5;
     }
     // The trapezoid rule: half of the slope for the step down from z, half for the step up.
     let [down, up] = law.step_weights(z);
