@@ -104,10 +104,17 @@ fn draw(entry: &Estimator) -> &'static str {
 }
 
 fn families(entry: &Estimator) -> String {
-    if entry.families == FamilyKind::ALL {
-        return "all families".to_owned();
+    let lacks = |kind: &&FamilyKind| !entry.families.contains(kind);
+    let lacking: Vec<FamilyKind> = FamilyKind::ALL.iter().filter(lacks).copied().collect();
+    let mut text = match lacking.as_slice() {
+        [] => "all families".to_owned(),
+        few if few.len() <= 2 => format!("all families but {}", join(few)),
+        _ => join(entry.families),
+    };
+    if !entry.also.is_empty() {
+        text += &format!("; with some options {}", join(entry.also));
     }
-    join(entry.families)
+    text
 }
 
 fn join<T: ToString>(items: &[T]) -> String {

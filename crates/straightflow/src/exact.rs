@@ -301,7 +301,7 @@ impl Grid {
                 if k == 1 {
                     values.push(x as f64);
                 } else {
-                    values.extend((0..k as u64).map(|category| f64::from(u8::from(category == x))));
+                    law.family().push_state(x, k, &mut values);
                 }
             }
         }

@@ -11,6 +11,7 @@ mod rebar;
 mod reinforce;
 mod relax;
 mod straight_through;
+mod subset;
 
 use crate::subject::Subject;
 
@@ -39,6 +40,7 @@ pub fn mutants() -> Vec<Mutant> {
         rebar::mutants(),
         relax::mutants(),
         debiased_st::mutants(),
+        subset::mutants(),
         layers::mutants(),
         contract::mutants(),
     ]

@@ -20,6 +20,7 @@ pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
     let slope = problem.objective.gradient_at(z);
     match Textbook::new(problem.family, problem.natural[0]) {
         Some(law) => vec![law.jacobian() * slope[0]],
+        None if !problem.family.is_one_hot() => problem.covariance_times(&slope),
         None => {
             let p = softmax(&problem.natural);
             let along: f64 = p.iter().zip(&slope).map(|(p, s)| p * s).sum();

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use straightflow::distribution::FamilyKind;
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
 use super::{
@@ -143,7 +142,7 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     }
     let by = match problem.means.len() {
         1 => "the mean",
-        _ if problem.kind() == FamilyKind::Categorical => "the logits",
+        _ if problem.family.is_vector() => "the logits",
         _ => "the means",
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));

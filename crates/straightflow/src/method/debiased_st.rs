@@ -100,6 +100,7 @@ method! {
     ///   | Poisson | `λ` | `f(z+1) - f(z)` |
     ///   | Negative binomial | `m (r + z) / (r + m)` | `f(z+1) - f(z)` |
     ///   | Categorical | `p_j (1 - p_j)` for each category `j` but that of `z` | `f(e_j) - f(z)`, against `∂_j f - ∇f · z` |
+    ///   | Subset | `m_i (1 - m_i)` for each item `i` | `(1 - 2 z_i)(f(z') - f(z))`, where `z'` has item `i` exchanged as in [`FiniteDifference`](super::FiniteDifference), against `(J ∇f)_i / v_i` |
     ///
     ///   `choice=variance` has `π ∝ v`, so that `v / π` is the sum of all `v`. `choice=learned`
     ///   multiplies by the root mean square of the bracket so far, and keeps a tenth of the former,
@@ -246,9 +247,9 @@ impl DebiasedSt {
 fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
     let [_, batch, d, _] = law.sample_dims(n);
     let choice = NoiseSpec::uniform("choice", [n, batch, 1, 1]);
-    match law.family().trials_of_step() {
-        Some(_) => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
-        None => vec![choice],
+    match law.family().takes_side() {
+        true => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
+        false => vec![choice],
     }
 }
 

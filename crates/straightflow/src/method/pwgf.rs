@@ -76,6 +76,11 @@ method! {
     /// straight-through (times `c̄ / M` for `gain = projection`), whatever the kernel. It differs
     /// only for three or more ordered values.
     ///
+    /// **Subsets**: the kernel of the distance tilts the law to the logits `θ + y / h²`, so
+    /// that `r` has a closed form. The limit is no multiple of straight-through unless one item is
+    /// in, or one is out, and no gain makes it exact on linear costs: `preset = paper`, the raw
+    /// gradient, is what there is.
+    ///
     /// **Step**. `limit` is linear and local. `relative(delta)` moves by `delta` bandwidths:
     /// `ε = δ h / rms(f')` with the root mean square over the draws and coordinates of one batch
     /// element; for a smooth kernel it tends to the limit linearly in `delta`; a gradient of zero
@@ -141,7 +146,15 @@ method! {
     facts {
         id: "pwgf",
         name: "Projected Wasserstein gradient flow",
-        families: FamilyKind::ALL,
+        families: &[
+            FamilyKind::Bernoulli,
+            FamilyKind::Categorical,
+            FamilyKind::Poisson,
+            FamilyKind::Binomial,
+            FamilyKind::NegativeBinomial,
+            FamilyKind::Geometric,
+        ],
+        also: &[FamilyKind::Subset],
         bias: exact on "linear f",
         needs: [Gradient],
         price: [1, 1],
@@ -192,6 +205,19 @@ impl PwgfConfig {
     }
 }
 
+impl PwgfConfig {
+    /// Whether it is straight-through by its projection.
+    fn is_mean(&self) -> bool {
+        self.projection == PwgfProjection::Mean && self.cv && self.gain != PwgfGain::Raw
+    }
+
+    /// Whether it is the difference of two responses of a Gaussian kernel.
+    fn is_raw(&self) -> bool {
+        let gaussian = self.projection == PwgfProjection::Mmd && self.kernel == KernelFamily::Rbf;
+        gaussian && self.cv && self.gain == PwgfGain::Raw
+    }
+}
+
 impl Pwgf {
     fn tables(&self) -> MutexGuard<'_, Tables> {
         // A table is pushed whole, so a panic elsewhere leaves nothing half done.
@@ -215,8 +241,16 @@ impl Pwgf {
 }
 
 impl Estimator for Pwgf {
-    /// The exact coupling visits every value of a law's window.
+    /// The exact coupling visits every value of a law's window. Of subsets there is the raw gradient
+    /// alone: no factor makes it exact on linear costs.
     fn accepts(&self, law: &Law) -> Result<()> {
+        if law.family().has_swaps() && !self.config.is_mean() && !self.config.is_raw() {
+            return Err(ENTRY.invalid(
+                "subsets take `gain=raw` with a fixed step, `kernel=rbf`, `projection=mmd` and \
+                 `cv=on`: no gain makes the flow exact on linear costs; or `projection=mean`, which \
+                 is straight-through",
+            ));
+        }
         // The laws of all variables are a copy to the host, and no other projection needs it.
         if self.config.projection != PwgfProjection::Wasserstein {
             return Ok(());

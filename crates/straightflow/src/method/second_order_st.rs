@@ -38,6 +38,7 @@ method! {
     ///   | Binomial | `½ (p (N - z) + (1-p) z)` |
     ///   | Negative binomial | `½ (p̄ (z + r) + z)`, `p̄ = m / (r + m)` |
     ///   | Categorical | `½ [z_k ∇f · (e_k - p) + p_k ∇f · (e_k - z)]` |
+    ///   | Subset | `½ [(z - m) (z - m)·∇f + J ∇f]`, `J` the covariance matrix |
     ///
     ///   None of them divides by a probability, so logits of any size are safe. With
     ///   `baseline = loo`, the part of the weight that deviates from straight-through multiplies
@@ -138,6 +139,11 @@ pub(super) fn weighted(law: &Law, z: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
         let chosen = z.clone() * (grad.clone() - along(&p));
         let others = p * (grad.clone() - along(&z));
         return (chosen + others) * 0.5;
+    }
+    if law.family().is_vector() {
+        let deviation = z - law.mean().unsqueeze::<4>();
+        let along = (deviation.clone() * grad.clone()).sum_dim(3);
+        return (deviation * along + law.chain(grad)) * 0.5;
     }
     // The trapezoid rule: half of the slope for the step down from z, half for the step up.
     let [down, up] = law.step_weights(z);

@@ -71,6 +71,7 @@ impl Case {
                 let row = &self.natural[i / self.k * self.k..][..self.k];
                 x.exp() / row.iter().map(|x| x.exp()).sum::<f64>()
             }
+            Family::Subset { .. } => unreachable!("tested in a file of its own"),
         }
     }
 
@@ -103,7 +104,7 @@ impl Case {
                 let up = m * (1.0 + x) / (1.0 + m);
                 (up, up + x)
             }
-            Family::Categorical => unreachable!("it has categories"),
+            Family::Categorical | Family::Subset { .. } => unreachable!("it is a vector"),
         };
         let step = match self.family {
             Family::Bernoulli if x == 1.0 => -1.0,

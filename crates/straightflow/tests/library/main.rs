@@ -37,6 +37,7 @@ mod scalar_relaxation;
 mod second_order;
 mod specs;
 mod straight_through_gumbel;
+mod subset;
 mod support;
 mod threads;
 mod truncated_gumbel;

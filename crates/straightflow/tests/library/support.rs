@@ -50,7 +50,7 @@ pub fn laws(dtype: DType) -> Vec<Law> {
     let logits: Vec<f64> = (0..12).map(|i| (f64::from(i) * 0.7).sin()).collect();
     let law = |kind: &FamilyKind| {
         let (family, _) = kind.examples().swap_remove(0);
-        let natural = match family.is_one_hot() {
+        let natural = match family.is_vector() {
             true => tensor(&logits, [2, 2, 3], dtype),
             false => tensor(&ordered, [2, 2, 1], dtype),
         };
