@@ -126,10 +126,13 @@ fn skip_connection(case: &Case) -> std::result::Result<(), String> {
             // Behind an operation, so that a pass on the side would consume the tape.
             let natural = encoder.clone() * 1.0;
             let features = natural.clone() * SLOPE;
+            // A direct term with a gradient and without a value, so that draws keep their costs.
+            let value = features.clone().inner();
             let q = Law::new(law.family(), natural)?;
             let batch = law.dims()[0];
             let single = Single::new(&q, features, |z: Tensor<4>, _: &Law, features| {
-                let direct: Tensor<2> = features.sum_dims(&[1, 2]).reshape([1, batch]);
+                let direct: Tensor<3> = features - value.clone();
+                let direct: Tensor<2> = direct.sum_dims(&[1, 2]).reshape([1, batch]);
                 case.cost(z) + direct
             });
             let estimate =

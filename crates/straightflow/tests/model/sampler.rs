@@ -8,6 +8,7 @@ use burn::tensor::{DType, Device, Tensor};
 use straightflow::estimator::REGISTRY;
 use straightflow::prelude::*;
 
+use crate::numbers;
 use crate::support::values;
 
 #[derive(Module, Debug)]
@@ -142,22 +143,7 @@ fn a_sampler_is_its_method_with_state_by_hand() {
             let own = GradientsParams::from_module(&mut grads, &sampler);
             sampler = of_layer.step(1e-2, sampler, own);
         }
-        // Identities of parameters differ, so numbers are compared.
-        let numbers = |state: &State| {
-            let mut all = Numbers::default();
-            state.visit(&mut all);
-            all.0
-        };
         assert_eq!(numbers(&sampler.state()), numbers(&state), "{spec}");
-    }
-}
-
-#[derive(Default)]
-struct Numbers(Vec<f64>);
-
-impl burn::module::ModuleVisitor for Numbers {
-    fn visit_float<const D: usize>(&mut self, param: &burn::module::Param<Tensor<D>>) {
-        self.0.extend(values(param.val()));
     }
 }
 
