@@ -8,6 +8,7 @@
 //! | [`Binomial`] | 0, .., trials | logit | `from_logits`, `from_means` |
 //! | [`NegativeBinomial`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
 //! | [`Geometric`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
+//! | [`Rounded`] | multiples of a step | the mean, any number | `from_values`, `bounded` |
 //! | [`Subset`] | vectors of `m` zeros and ones, `size` of them ones | `m` logits | `from_logits` |
 //!
 //! Everything that two families share is in the trait [`Distribution`]; the canonical form that
@@ -28,6 +29,7 @@ mod loader;
 mod moves;
 mod negative_binomial;
 mod poisson;
+mod rounded;
 mod sampling;
 mod subset;
 
