@@ -163,6 +163,10 @@ impl Problem {
         if let Family::Subset { size } = self.family {
             return subsets(&self.natural, size);
         }
+        if let Some((step, lo)) = self.lattice() {
+            let up = (self.natural[0] - lo) / step;
+            return vec![(vec![lo], 1.0 - up), (vec![lo + step], up)];
+        }
         let law = self.family.count_law(self.natural[0]);
         let law = law.expect("every other family is ordered");
         let (lo, hi) = law.window(45.0);
@@ -200,8 +204,25 @@ impl Problem {
             let mean = self.mean();
             return z.iter().zip(mean).map(|(z, mean)| z - mean).collect();
         }
+        if let Some((step, lo)) = self.lattice() {
+            let up = (self.natural[0] - lo) / step;
+            let of_lower = -1.0 / (step * (1.0 - up));
+            return vec![if z[0] == lo {
+                of_lower
+            } else {
+                1.0 / (step * up)
+            }];
+        }
         let law = self.family.count_law(self.natural[0]);
         vec![law.expect("every other family is ordered").score(z[0])]
+    }
+
+    /// The step of the lattice that the variable is rounded to, and its lower neighbour there.
+    pub fn lattice(&self) -> Option<(f64, f64)> {
+        match self.family {
+            Family::Rounded { step, .. } => Some((step, (self.natural[0] / step).floor() * step)),
+            _ => None,
+        }
     }
 
     /// The mean of each entry, summed over the states.

@@ -53,6 +53,17 @@ pub enum Error {
         items: usize,
     },
 
+    /// A lattice that cannot be rounded to.
+    #[error("the {option} of a lattice is {value}: it must be {allowed}")]
+    Lattice {
+        /// The step, or a bound.
+        option: &'static str,
+        /// Its value.
+        value: f64,
+        /// The values that are allowed.
+        allowed: &'static str,
+    },
+
     /// Means of a family whose natural parameters do not follow from them by a formula.
     #[error("the natural parameters of a {family} distribution do not follow from its means")]
     NoNatural {

@@ -306,7 +306,7 @@ impl Grid {
             }
         }
         let z: Tensor<4> = from_host(values, [n, 1, d, k], &law.natural());
-        z.expand([n, batch, d, k])
+        law.values_of_states(z.expand([n, batch, d, k]))
     }
 }
 

@@ -10,6 +10,7 @@ mod paper_mmd;
 mod rebar;
 mod reinforce;
 mod relax;
+mod rounded;
 mod straight_through;
 mod subset;
 
@@ -41,6 +42,7 @@ pub fn mutants() -> Vec<Mutant> {
         relax::mutants(),
         debiased_st::mutants(),
         subset::mutants(),
+        rounded::mutants(),
         layers::mutants(),
         contract::mutants(),
     ]

@@ -94,6 +94,17 @@ pub const PROBLEMS: &[Problem] = &[
         means: &[0.3, 0.1, 0.35, 0.2, 0.05],
         weights: &[0.0, 1.0, 2.0, 3.0, 4.0],
     },
+    Problem {
+        id: "rounded-0.8",
+        label: "0.8 in steps of .5",
+        family: Family::Rounded {
+            step: 0.5,
+            min: None,
+            max: None,
+        },
+        means: &[0.8],
+        weights: &[1.0],
+    },
 ];
 
 impl Problem {
@@ -127,6 +138,7 @@ impl Problem {
         let means = Tensor::from_data(means, (&Device::flex(), DType::F64));
         let law = match self.family {
             Family::Subset { .. } => Law::new(self.family, means.log()),
+            Family::Rounded { .. } => Law::new(self.family, means),
             _ => Law::from_means(self.family, means),
         };
         law.expect("a valid problem")
@@ -177,7 +189,11 @@ impl Problem {
     /// Variance and chain factor of an ordered coordinate with a mean.
     fn coordinate(&self, mean: f64) -> (f64, f64) {
         // Any natural parameter will do: the mean is set afterwards.
-        let law = self.family.count_law(0.0).expect("an ordered family");
+        let Some(law) = self.family.count_law(0.0) else {
+            let law = self.law(1);
+            let [variance, factor] = [law.variance(), law.chain_factor()];
+            return (variance.into_scalar(), factor.into_scalar());
+        };
         let law = law.with_mean(mean);
         (law.variance(), law.chain_factor())
     }

@@ -123,6 +123,28 @@ families! {$
         /// The number of ones.
         size: u32
     },
+    /// A number on a lattice, one of the two neighbours; parameter: the mean, which is rounded.
+    rounded::Rounded {
+        /// The distance of two neighbours.
+        step: f64,
+        /// The least value, a multiple of the step.
+        min: Option<f64>,
+        /// The largest value, a multiple of the step.
+        max: Option<f64>
+    },
+}
+
+impl FamilyKind {
+    /// The families whose score has a bounded variance: all but [`Rounded`](Self::Rounded).
+    pub const WITH_SCORE: &'static [Self] = &[
+        Self::Bernoulli,
+        Self::Categorical,
+        Self::Poisson,
+        Self::Binomial,
+        Self::NegativeBinomial,
+        Self::Geometric,
+        Self::Subset,
+    ];
 }
 
 impl fmt::Display for FamilyKind {
@@ -132,8 +154,8 @@ impl fmt::Display for FamilyKind {
 }
 
 impl Family {
-    /// The law of one coordinate with a natural parameter, or `None` for a vector, which is not
-    /// ordered.
+    /// The law of one coordinate with a natural parameter, if it is a count: `None` for a vector,
+    /// which is not ordered, and for a number on a lattice.
     pub fn count_law(&self, natural: f64) -> Option<CountLaw> {
         with_formulas!(*self, formulas => formulas.count_law(natural))
     }

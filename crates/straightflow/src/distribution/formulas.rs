@@ -147,6 +147,12 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
         to.extend((0..k as u64).map(|category| f64::from(u8::from(category == number))));
     }
 
+    /// The values of ordered coordinates from their numbers `[n, batch, d, 1]`, where the support
+    /// depends on the parameter.
+    fn values_of_states(&self, _natural: Tensor<3>, numbers: Tensor<4>) -> Tensor<4> {
+        numbers
+    }
+
     // Unit moves, and what they weigh in the gradient.
 
     /// See [`Law::weight`].
@@ -198,7 +204,7 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
     }
 
     /// Where [`step`](Self::step) leads, as tensors.
-    fn moved(&self, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
+    fn moved(&self, _natural: Tensor<3>, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
         z + 1.0
     }
 }

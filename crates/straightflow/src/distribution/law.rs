@@ -262,7 +262,14 @@ impl Law {
     /// The samples with every ordered coordinate moved by one unit; see
     /// [`trials_of_step`](Family::trials_of_step) for `side`, uniform numbers of the shape of `z`.
     pub(crate) fn moved(&self, z: Tensor<4>, side: Option<Tensor<4>>) -> Tensor<4> {
-        with_formulas!(self.family, formulas => formulas.moved(z, side))
+        with_formulas!(self.family, formulas => formulas.moved(self.natural(), z, side))
+    }
+
+    /// The values of ordered coordinates from their numbers `[n, batch, d, 1]` in a window.
+    pub(crate) fn values_of_states(&self, numbers: Tensor<4>) -> Tensor<4> {
+        with_formulas!(self.family, formulas => {
+            formulas.values_of_states(self.natural(), numbers)
+        })
     }
 
     /// The entropy; see [`Distribution::entropy`](super::Distribution::entropy).
@@ -319,7 +326,7 @@ impl Law {
     }
 
     /// The law of each coordinate in double precision, in row-major order of `[batch, d]`; `None`
-    /// for vectors.
+    /// for vectors and for numbers on a lattice.
     pub fn count_laws(&self) -> Option<Vec<CountLaw>> {
         let naturals = to_host(self.natural()).into_iter();
         with_formulas!(self.family, formulas => {
@@ -329,7 +336,7 @@ impl Law {
 
     /// The values `lo..=hi` of each coordinate, in row-major order of `[batch, d]`, outside of
     /// which each tail has probability at most `exp(-log_tail)`. The values of a vector are numbered
-    /// from 0; a categorical variable has `0..=k - 1`.
+    /// from 0, a categorical variable has `0..=k - 1`; so are the two neighbours on a lattice.
     pub fn window(&self, log_tail: f64) -> Vec<(u64, u64)> {
         match self.count_laws() {
             Some(laws) => laws.iter().map(|law| law.window(log_tail)).collect(),

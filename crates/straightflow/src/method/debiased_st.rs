@@ -161,7 +161,7 @@ method! {
     facts {
         id: "debiased-st",
         name: "Debiased straight-through",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: none,
         needs: [Value, Gradient],
         price: "n (1 + flips) f, n df",

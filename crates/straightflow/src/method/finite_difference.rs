@@ -20,6 +20,7 @@ method! {
     ///   | Bernoulli, Binomial(N) | `z - 1` with probability `z / N`, else `z`: both have the law of `w` |
     ///   | Poisson | `z` |
     ///   | Negative binomial | a draw of `w` of its own |
+    ///   | Rounded | the lower neighbour: `(f(hi) - f(lo)) / s` |
     ///   | Categorical | all `k` categories, `p_c (f(e_c) - Σ_l p_l f(e_l))` |
     ///   | Subset | `m_i (1 - m_i) [f(z with i) - f(z without i)]`: one of the two is `z`, the other has item `i` exchanged for a partner, such that the rest keeps its law |
     /// * **Requires** the values of the cost, at integers only: no gradient, no relaxation.
@@ -126,7 +127,7 @@ impl Estimator for FiniteDifference {
                 true => at(1) - at(0),
                 false => {
                     let rise = at(0) - values.clone().unsqueeze_dim::<3>(2);
-                    rise * (moves[0].clone() - z.clone()).squeeze_dim::<3>(3)
+                    rise / (moves[0].clone() - z.clone()).squeeze_dim::<3>(3)
                 }
             };
             fixed.chain(slope.mean_dim(0).squeeze_dim::<2>(0).unsqueeze_dim(2))

@@ -79,7 +79,7 @@ method! {
     facts {
         id: "muprop",
         name: "MuProp",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: none,
         needs: [Value, Gradient],
         price: "(n + 1) f, 1 df",

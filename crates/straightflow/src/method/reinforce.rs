@@ -84,7 +84,7 @@ method! {
     facts {
         id: "reinforce",
         name: "REINFORCE",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: none,
         needs: [Value],
         price: [1, 0],

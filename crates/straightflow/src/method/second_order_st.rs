@@ -78,7 +78,7 @@ method! {
     facts {
         id: "second-order-st",
         name: "Second-order straight-through",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: exact on "quadratic f of independent coordinates",
         needs: [Gradient],
         price: [1, 1],

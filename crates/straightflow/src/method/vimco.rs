@@ -56,7 +56,7 @@ method! {
     facts {
         id: "vimco",
         name: "VIMCO",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         objective: Bound,
         bias: none,
         needs: [Value],

@@ -31,6 +31,7 @@ mod pwgf;
 mod reinforce;
 mod reinmax;
 mod relaxations;
+mod rounded;
 mod samplers;
 mod scalar;
 mod scalar_relaxation;
