@@ -33,7 +33,7 @@ const PAGES: [(&str, usize); 7] = [
     ("docs/choosing.md", 20),
     ("docs/debiased-straight-through.md", 150),
     ("docs/experiments/bernoulli-vae.md", 200),
-    ("docs/experiments/lab.md", 1000),
+    ("docs/experiments/lab.md", 500),
     ("docs/experiments/poisson.md", 150),
     ("docs/experiments/toy.md", 150),
 ];
