@@ -127,7 +127,7 @@ fn debiased(rows: &[TableRow]) -> Option<Finding> {
     // What it is compared with is worth more than how long.
     let weight = others.len() as f64 * 1e6 + own.epochs as f64;
     let text = format!(
-        "Made unbiased, that idea is ahead of the unbiased methods of the field: debiased straight-through has {:.2} \
+        "Made unbiased, that idea is ahead of the unbiased methods beside it: debiased straight-through has {:.2} \
          nats after {} ({}), {}.",
         own.test_nelbo,
         epochs(own),
