@@ -20,8 +20,8 @@ use crate::screen::Terminal;
 pub const EXAMPLES: &str = "Examples:
   straightflow bench                                              every estimator of the table
   taskset -c 0 straightflow bench --arch linear --estimators straight-through arm --json
-Each step takes one thread. Other work on the machine slows it down: compare the least times of one
-sitting.";
+Each step takes one thread. Other work on the machine slows it down, so compare the least times within
+one run.";
 
 #[derive(Args)]
 pub struct Arguments {

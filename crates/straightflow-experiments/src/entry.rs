@@ -20,14 +20,14 @@ use crate::runner::{
 /// The options that all experiments have.
 #[derive(Args, Debug)]
 struct Common {
-    /// The settings of a config.toml, where none are given.
+    /// Read the settings from a config.toml; other options override them.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     config: Option<PathBuf>,
-    /// A directory for the record of the run; an interrupted run resumes.
+    /// Record the run in this directory. An interrupted run that is there resumes.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in --out, with the settings that it has. Those that are given must agree; only
-    /// the epochs of autoencoders may be more.
+    /// Resume the run in --out with its recorded settings. Options that are given must agree with them;
+    /// only autoencoders may be given more epochs.
     #[arg(long, requires = "out")]
     resume: bool,
     /// Threads; the results do not depend on them [default: all cores].
@@ -138,7 +138,7 @@ impl Entry {
     pub fn command(&self) -> Command {
         // After the arguments, which bring descriptions of their own.
         (self.arguments)(Command::new(self.id))
-            .about(self.about)
+            .about(self.about.trim_end_matches('.'))
             .long_about(None)
             .after_help(self.examples)
     }

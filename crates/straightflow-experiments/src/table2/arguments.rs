@@ -29,7 +29,7 @@ pub struct Arguments {
     /// other latent variables, those that take them].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
-    /// Estimators that the paper does not have as well.
+    /// Also run estimators that the paper does not have.
     #[arg(long, conflicts_with_all = ["estimators", "config", "resume"])]
     beyond: bool,
     /// Which images, and the settings that come with them [default: threshold].

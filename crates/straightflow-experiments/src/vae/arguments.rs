@@ -65,7 +65,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// Which images, and how many of them.
 #[derive(Args, Debug)]
 pub struct ImageArguments {
-    /// The largest number of images of each split, for a quick look [default: all].
+    /// Use at most this many images of each split, for a quick look [default: all].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     pub(crate) images: Option<usize>,
     /// The draws of the bound at the end [default: 100].

@@ -31,7 +31,7 @@ pub enum VaeError {
     )]
     BinaryImages,
     /// A split without images.
-    #[error("the training, validation and test images must be at least one each")]
+    #[error("the training, validation and test sets need at least one image each")]
     EmptySplit,
     /// The estimator was refused.
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub enum VaeError {
     #[error(transparent)]
     Device(#[from] ProcessorError),
     /// Two cells of a table would be the same run.
-    #[error("`{0}` stands in the table twice")]
+    #[error("`{0}` is in the table twice")]
     CellTwice(String),
     /// A table without cells.
     #[error("the table has no cells: it needs an architecture, an estimator and a seed at least")]

@@ -48,7 +48,7 @@ fn examples_are_valid_laws_of_their_family() {
 #[test]
 fn pages_list_every_family() {
     let pages = [
-        ("README.md", include_str!("../../../../README.md")),
+        ("README.md", include_str!("../../README.md")),
         (
             "docs/notation.md",
             include_str!("../../../../docs/notation.md"),
