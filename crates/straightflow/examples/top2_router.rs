@@ -161,8 +161,8 @@ fn train(key: Key, way: Way, world: &World) -> Result<(f32, f32)> {
         let gates = match way {
             Way::TopK => model.largest(way, logits),
             Way::Simple => {
-                let q = Subset::from_logits(2, logits.unsqueeze_dim(1))?;
-                simple.draw(draws.child(step), &q)?.squeeze_dim(1)
+                let q = Subset::from_logits(2, logits)?;
+                simple.draw(draws.child(step), &q)?
             }
         };
         let grads = model.error(gates, &batch).backward();
