@@ -104,6 +104,16 @@ fn results(directory: &Path) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
+/// The names of cells that are runs of their own, in the order of the cells.
+fn nested(directory: &Path) -> Vec<String> {
+    let status = status(directory);
+    let cells = status["cells"].as_array().expect("cells").iter();
+    let names = cells.map(|cell| cell["name"].as_str().expect("a name").to_owned());
+    names
+        .filter(|name| directory.join("cells").join(name).exists())
+        .collect()
+}
+
 #[test]
 fn every_experiment_is_the_same_as_a_grid() {
     for entry in EXPERIMENTS {
@@ -131,6 +141,13 @@ fn every_experiment_is_the_same_as_a_grid() {
             assert!(ours.1 == theirs.1, "{}: {} differs", entry.id, ours.0);
         }
         assert_eq!(results(&here).len(), results(&grid).len(), "{}", entry.id);
+        // Nothing was trained again: the notes about time are those of the tasks.
+        for (number, cell) in nested(&grid).iter().enumerate() {
+            let task = attempt_of(&grid, number, &format!("run/cells/{cell}/timing.json"));
+            let gathered = grid.join(format!("cells/{cell}/timing.json"));
+            let read = |path: &Path| fs::read(path).expect("a file");
+            assert!(read(&task) == read(&gathered), "{cell} was trained again");
+        }
         let machines = fs::read(grid.join("machines.json")).expect("a file");
         let machines: serde_json::Value = serde_json::from_slice(&machines).expect("JSON");
         assert_eq!(machines.as_array().map(Vec::len), Some(count));
