@@ -74,7 +74,8 @@ fn select<'a>(value: &'a Value, conditions: &str) -> Option<&'a Value> {
     let meets = |element: &&Value| {
         conditions.iter().all(|(key, wanted)| match &element[*key] {
             Value::String(text) => text == wanted,
-            other => other.to_string() == *wanted,
+            Value::Number(number) => number.as_f64() == wanted.parse().ok(),
+            _ => false,
         })
     };
     let mut found = value.as_array()?.iter().filter(meets);

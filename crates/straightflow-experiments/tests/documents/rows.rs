@@ -43,7 +43,7 @@ fn rows(records: &str) -> Vec<TableRow> {
 }
 
 /// The specification in the first cell, and the other cells.
-fn split<'a>(line: &'a str) -> (&'a str, Vec<&'a str>) {
+fn split(line: &str) -> (&str, Vec<&str>) {
     let cells = cells(line);
     let spec = cells[0].split('`').nth(1);
     let spec = spec.expect("a specification in back quotes");
