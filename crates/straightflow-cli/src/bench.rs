@@ -8,6 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use straightflow::estimator::Spec;
 use straightflow_experiments::arguments::{count, word};
+use straightflow_experiments::device::{PROCESSORS, Processor};
 use straightflow_experiments::runner::{Screen, cpu, now};
 use straightflow_experiments::table2::default_estimators;
 use straightflow_experiments::vae::{
@@ -19,8 +20,8 @@ use crate::screen::Terminal;
 pub const EXAMPLES: &str = "Examples:
   straightflow bench                                              every estimator of the table
   taskset -c 0 straightflow bench --arch linear --estimators straight-through arm --json
-Each step takes one thread. Other work on the machine slows it down: compare the least times of one
-sitting.";
+Each step takes one thread. Other work on the machine slows it down, so compare the least times within
+one run.";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -39,6 +40,9 @@ pub struct Arguments {
         value_parser = word::<Latent>(LATENTS)
     )]
     latent: Latent,
+    /// What tensors are computed on.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = word::<Processor>(PROCESSORS))]
+    device: Processor,
     /// The images of a step.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = count::<usize>)]
     batch: usize,
@@ -77,6 +81,7 @@ struct Table {
     date: String,
     cpu: String,
     version: &'static str,
+    device: &'static str,
     latent: &'static str,
     rows: Vec<Row>,
 }
@@ -101,6 +106,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
             screen.progress(rows.len() as f64 / count as f64, None);
             let settings = Settings {
                 latent,
+                device: arguments.device,
                 batch: Some(arguments.batch),
                 ..Settings::new(*arch, estimator.clone())
             };
@@ -113,6 +119,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
         date: now(),
         cpu: cpu(),
         version: env!("CARGO_PKG_VERSION"),
+        device: arguments.device.name(),
         latent: latent.name(),
         rows,
     };
@@ -154,8 +161,13 @@ fn print(table: &Table, out: &mut impl Write) -> std::io::Result<()> {
     let width = width.max().unwrap_or(0).max(9);
     writeln!(
         out,
-        "One training step on one thread, {} variables, {}.\n",
-        table.latent, table.cpu
+        "One training step{}, {} variables, {}.\n",
+        match table.device {
+            "cpu" => " on one thread".to_owned(),
+            device => format!(" on {device}"),
+        },
+        table.latent,
+        table.cpu
     )?;
     writeln!(
         out,

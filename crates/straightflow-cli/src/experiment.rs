@@ -5,8 +5,9 @@ use std::io::Write;
 
 use clap::ArgMatches;
 use straightflow_experiments::runner::RunError;
-use straightflow_experiments::{Entry, Session};
+use straightflow_experiments::{Completed, Entry, Session};
 
+use crate::grid;
 use crate::interrupt::{self, Interrupted};
 use crate::screen::Terminal;
 
@@ -23,6 +24,9 @@ pub fn run(
         words: &words,
         interrupt,
     };
+    if let Some(submitted) = entry.submit(matches, &session)? {
+        return grid::print_submitted(&submitted, out);
+    }
     let mut screen = Terminal::new(entry.id);
     let completed = entry.run(matches, &session, &mut screen);
     screen.finish();
@@ -33,6 +37,11 @@ pub fn run(
         }
         (completed, _) => completed?,
     };
+    print(completed, out)
+}
+
+/// Prints a finished run, and has the error of cells that failed.
+pub fn print(completed: Completed, out: &mut impl Write) -> anyhow::Result<()> {
     match completed.json {
         Some(json) => writeln!(out, "{json}")?,
         None => {

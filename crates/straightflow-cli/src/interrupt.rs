@@ -44,6 +44,17 @@ impl Interrupted {
 /// Begins to listen to the signals, once for the whole process. Commands that do not call this are ended by
 /// them at once, as usual.
 pub fn handler() -> io::Result<&'static Interrupt> {
+    listen(&[SIGINT, SIGTERM])
+}
+
+/// Like [`handler`], but a second SIGTERM changes nothing: a scheduler may send several, to the process and
+/// to the script around it, and says with SIGKILL that it has no more patience.
+pub fn patient_handler() -> io::Result<&'static Interrupt> {
+    listen(&[SIGINT])
+}
+
+/// Listens, and ends with the second of some signals.
+fn listen(impatient: &[i32]) -> io::Result<&'static Interrupt> {
     static HANDLER: OnceLock<Interrupt> = OnceLock::new();
     if let Some(interrupt) = HANDLER.get() {
         return Ok(interrupt);
@@ -51,7 +62,9 @@ pub fn handler() -> io::Result<&'static Interrupt> {
     let interrupt = Interrupt::default();
     for signal in [SIGINT, SIGTERM] {
         // In this order: a flag that is set already ends the process, and only then is it set.
-        flag::register_conditional_shutdown(signal, 128 + signal, interrupt.again())?;
+        if impatient.contains(&signal) {
+            flag::register_conditional_shutdown(signal, 128 + signal, interrupt.again())?;
+        }
         flag::register(signal, interrupt.again())?;
         flag::register_usize(signal, interrupt.flag(), signal as usize)?;
     }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod experiment;
+mod grid;
 mod interrupt;
 mod list;
 mod report;
@@ -31,29 +32,57 @@ struct Cli {
 /// The commands beside those of the experiments.
 #[derive(Subcommand)]
 enum Command {
-    /// Every estimator: families, bias, needs, cost, reference; and every experiment.
-    #[command(after_help = "Examples:
+    /// List every estimator with its families, bias, needs, price and reference.
+    #[command(
+        display_order = 101,
+        after_help = "Examples:
   straightflow list
   straightflow list --experiments
   straightflow list --json | jq '.[].id'
-  straightflow list --markdown > docs/estimators.md")]
+  straightflow list --markdown > docs/estimators.md"
+    )]
     List(list::Arguments),
-    /// Run directories into one self-contained page: tables, plots, the paper's numbers.
-    #[command(after_help = "Examples:
+    /// Turn run directories into one self-contained HTML page.
+    #[command(
+        display_order = 102,
+        after_help = "Examples:
   straightflow report out/poisson
   straightflow report out/poisson out/toy out/lab --out report.html
-  straightflow report results/2026-11-16-toy --text")]
+  straightflow report results/2026-11-16-toy --text"
+    )]
     Report(report::Arguments),
-    /// Every experiment, and one page of all: tables beside the paper's numbers, learning curves.
-    #[command(after_help = reproduce::EXAMPLES)]
+    /// Run every experiment and write one HTML page with tables beside the paper's numbers and plots.
+    #[command(display_order = 0, after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::Arguments),
-    /// The time of a training step, for estimators and architectures.
-    #[command(after_help = bench::EXAMPLES)]
+    /// Time a training step, for estimators and architectures.
+    #[command(display_order = 103, after_help = bench::EXAMPLES)]
     Bench(bench::Arguments),
-    /// A completion script for a shell.
-    #[command(after_help = "Examples:
+    /// Run one cell of a grid: the task that --submit asks for.
+    #[command(display_order = 104, after_help = grid::CELL_EXAMPLES)]
+    Cell(grid::CellArguments),
+    /// Show how far a grid is: cells done, running, failed and why, waiting.
+    #[command(
+        display_order = 105,
+        after_help = "Examples:
+  straightflow status runs/table2
+  straightflow status runs/table2 --json | jq '.cells[] | select(.state == \"failed\")'"
+    )]
+    Status(grid::StatusArguments),
+    /// Make summary, plots and tables of a grid whose cells are done.
+    #[command(
+        display_order = 106,
+        after_help = "Examples:
+  straightflow gather runs/table2
+The command that submitted the grid does the same without --submit, and first runs here what is left."
+    )]
+    Gather(grid::GatherArguments),
+    /// Print a completion script for a shell.
+    #[command(
+        display_order = 107,
+        after_help = "Examples:
   straightflow completions bash > ~/.local/share/bash-completion/completions/straightflow
-  straightflow completions zsh > ~/.zfunc/_straightflow")]
+  straightflow completions zsh > ~/.zfunc/_straightflow"
+    )]
     Completions {
         /// The shell.
         shell: Shell,
@@ -99,14 +128,17 @@ pub fn run(
         Command::Bench(arguments) => bench::run(&arguments, out),
         Command::Report(arguments) => report::run(&arguments, experiments, out),
         Command::Reproduce(arguments) => reproduce::run(&arguments, experiments, *out),
+        Command::Cell(arguments) => grid::cell(&arguments, experiments, out),
+        Command::Status(arguments) => grid::print_status(&arguments, out),
+        Command::Gather(arguments) => grid::gather(&arguments, experiments, out),
         Command::Completions { shell } => completions(experiments, shell, out),
     }
 }
 
-/// All commands, those of the experiments first.
+/// All commands: `reproduce`, the experiments, and what works on them.
 fn commands(experiments: &[Entry]) -> clap::Command {
     let own = experiments.iter().enumerate();
-    let own = own.map(|(order, entry)| entry.command().display_order(order));
+    let own = own.map(|(order, entry)| entry.command().display_order(1 + order));
     // Otherwise `--epochs -1` were two options, and the message one about the second.
     let with_negative_numbers = |option: Arg| match option.get_action().takes_values() {
         true => option.allow_negative_numbers(true),

@@ -5,18 +5,18 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 use straightflow::distribution::FamilyKind;
-use straightflow::estimator::{Entry as Estimator, Need, REGISTRY};
+use straightflow::estimator::{Entry as Estimator, KINDS, Need, REGISTRY};
 use straightflow_experiments::Entry;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// An array of {id, name, families, bias, needs, cost, draw, reference}.
+    /// Print an array of {id, name, families, bias, needs, cost, draw, reference}.
     #[arg(long)]
     json: bool,
-    /// The page docs/estimators.md.
+    /// Print the page docs/estimators.md.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// The experiments instead of the estimators.
+    /// List the experiments instead of the estimators.
     #[arg(long, conflicts_with_all = ["json", "markdown"])]
     experiments: bool,
 }
@@ -72,18 +72,22 @@ pub fn run(
 fn table(out: &mut impl Write) -> std::io::Result<()> {
     let widest = REGISTRY.iter().map(|entry| entry.id.len()).max();
     let width = widest.unwrap_or(0);
-    for entry in REGISTRY {
-        writeln!(out, "{:width$}  {}", entry.id, families(entry))?;
-        writeln!(
-            out,
-            "{:width$}  bias: {}; needs: {}; price: {}; draw: {}",
-            "",
-            entry.bias,
-            join(entry.needs),
-            entry.price,
-            draw(entry)
-        )?;
-        writeln!(out, "{:width$}  {}", "", entry.reference)?;
+    for kind in KINDS {
+        writeln!(out, "# {}: {}", kind.name, kind.about)?;
+        for entry in kind.methods {
+            writeln!(out, "{:width$}  {}", entry.id, families(entry))?;
+            writeln!(
+                out,
+                "{:width$}  bias: {}; needs: {}; price: {}; draw: {}",
+                "",
+                entry.bias,
+                join(entry.needs),
+                entry.price,
+                draw(entry)
+            )?;
+            writeln!(out, "{:width$}  {}", "", entry.reference)?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
@@ -100,10 +104,17 @@ fn draw(entry: &Estimator) -> &'static str {
 }
 
 fn families(entry: &Estimator) -> String {
-    if entry.families == FamilyKind::ALL {
-        return "all families".to_owned();
+    let lacks = |kind: &&FamilyKind| !entry.families.contains(kind);
+    let lacking: Vec<FamilyKind> = FamilyKind::ALL.iter().filter(lacks).copied().collect();
+    let mut text = match lacking.as_slice() {
+        [] => "all families".to_owned(),
+        few if few.len() <= 2 => format!("all families but {}", join(few)),
+        _ => join(entry.families),
+    };
+    if !entry.also.is_empty() {
+        text += &format!("; with some options {}", join(entry.also));
     }
-    join(entry.families)
+    text
 }
 
 fn join<T: ToString>(items: &[T]) -> String {
@@ -119,19 +130,22 @@ pub fn markdown() -> String {
          An estimator is addressed by a specification, `id` or `id:key=value,key=value`. The price is \
          that of an estimate with `n` draws of `d` coordinates: `f` is an evaluation of the cost at \
          one draw, `df` a backward pass to it. The last column says what the drop-in `draw` gives: hard \
-         samples, relaxed ones while the parameters are on a tape and hard ones else, or an error.\n\n\
+         samples, relaxed ones while the parameters are on a tape and hard ones otherwise, or an error.\n\n\
          | id | families | bias | needs | price | draw |\n|---|---|---|---|---|---|\n",
     );
-    for entry in REGISTRY {
-        page += &format!(
-            "| [`{0}`](#{0}) | {1} | {2} | {3} | {4} | {5} |\n",
-            entry.id,
-            families(entry),
-            entry.bias,
-            join(entry.needs),
-            entry.price,
-            draw(entry)
-        );
+    for kind in KINDS {
+        page += &format!("| **{}** | {} | | | | |\n", kind.name, kind.about);
+        for entry in kind.methods {
+            page += &format!(
+                "| [`{0}`](#{0}) | {1} | {2} | {3} | {4} | {5} |\n",
+                entry.id,
+                families(entry),
+                entry.bias,
+                join(entry.needs),
+                entry.price,
+                draw(entry)
+            );
+        }
     }
     for entry in REGISTRY {
         page += &format!(

@@ -9,13 +9,13 @@ use straightflow_report::html;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Directories of finished runs; the page puts them in the order of its argument.
+    /// Directories of finished runs; the page orders them itself.
     #[arg(required = true, value_name = "DIR")]
     runs: Vec<PathBuf>,
-    /// The page to write. An older report there is replaced, any other file is not.
+    /// The page to write. An older report is replaced, any other file is not.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
-    /// Print the tables as the experiments do, and write no page.
+    /// Print the tables to the terminal and write no page.
     #[arg(long, conflicts_with = "out")]
     text: bool,
 }

@@ -13,20 +13,19 @@ use crate::interrupt::Interrupted;
 use crate::ui::say;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow reproduce --quick              about ten minutes on two cores; out/report.html
+  straightflow reproduce --quick              under six minutes on two cores; out/report.html
   straightflow reproduce --full --out paper   the whole protocol: more than a day on two cores
 Interrupted runs resume: repeat the command.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Fewer seeds and replicates where that does not change what is seen, and autoencoders of three
-    /// epochs; this is the default.
+    /// Run with fewer seeds and replicates, and train autoencoders for two epochs; this is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Every experiment with its default settings, and autoencoders with the whole protocol.
+    /// Run every experiment with its default settings, and train autoencoders for the whole protocol.
     #[arg(long)]
     full: bool,
-    /// A directory for the records and the page.
+    /// Write the records and the page to this directory.
     #[arg(long, value_name = "DIR", default_value = "out")]
     out: PathBuf,
 }

@@ -7,15 +7,20 @@ use straightflow_experiments::runner::RunError;
 use straightflow_experiments::vae::VaeError;
 use straightflow_report::html::ReportError;
 
+use crate::grid::TryAgain;
 use crate::interrupt::Interrupted;
 
 /// The exit code of an error: 2 if what was asked for is the mistake, 1 if it is what happened on
-/// the way, and 128 and the number of a signal that interrupted a run.
+/// the way, 75 if a cell of a grid is to be tried again, and 128 and the number of a signal that interrupted a run.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         return interrupted.exit_code();
     }
     let run = error.downcast_ref::<RunError>();
+    let busy = matches!(run, Some(RunError::Grid(error)) if error.is_temporary());
+    if busy || error.is::<TryAgain>() {
+        return TryAgain::CODE;
+    }
     let vae = error.downcast_ref::<VaeError>();
     let bad_input = error.is::<ReportError>()
         || error.is::<clap::Error>()

@@ -1,7 +1,7 @@
 //! Gradients of a subject with respect to the natural parameters, from a key or from given noise,
 //! whatever the kind of its objective.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Tensor};
 use straightflow::distribution::{Distribution, Law};
 use straightflow::estimator::{
     Described, Entry, Estimate, Estimator, EstimatorExt, Noise, NoiseSpec, Outcome, Price,
@@ -9,6 +9,8 @@ use straightflow::estimator::{
 };
 use straightflow::objective::{CountedObjective, ObjectiveKind};
 use straightflow::{Key, Result};
+
+use crate::device::{self, device, tensor_on};
 
 /// A cost of canonical samples `[n, batch, d, k]`.
 pub type Cost<'a> = &'a dyn Fn(Tensor<4>) -> Tensor<2>;
@@ -128,7 +130,7 @@ pub fn replayed<T>(
 /// The estimator with new state of its own, if it has any, and without a conditioning input.
 fn bound(estimator: &dyn Estimator, law: &Law) -> Result<Option<Box<dyn Estimator>>> {
     let shape = StateShape::of(law, 0);
-    let device = Device::flex().autodiff();
+    let device = law.natural().device().inner().autodiff();
     let state = estimator.init_state(Key::new(7), shape, &device);
     state.map(|state| estimator.bind(&state, None)).transpose()
 }
@@ -198,9 +200,9 @@ impl Estimator for Replay<'_> {
     }
 }
 
-/// A constant tensor.
+/// A constant tensor on the device of the suite.
 pub fn tensor<const D: usize>(values: Vec<f64>, shape: [usize; D], dtype: DType) -> Tensor<D> {
-    Tensor::from_data(TensorData::new(values, shape), (&Device::flex(), dtype))
+    tensor_on(&device(), values, shape, device::dtype(dtype))
 }
 
 /// The values of a tensor as `f64`, whatever its type and tape.

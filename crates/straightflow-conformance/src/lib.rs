@@ -6,6 +6,7 @@
 //! the suite has to reject each of them, and to pass its correct twin.
 
 pub mod check;
+pub mod device;
 pub mod enumeration;
 pub mod gradients;
 pub mod mutants;

@@ -3,14 +3,15 @@
 
 use std::fmt;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 use straightflow::distribution::{Family, FamilyKind, Law};
 
+use crate::gradients::tensor;
 use crate::reference::Outcome;
 
-/// A cost of one variable: a count, a bit, or a one-hot vector of length `k`.
+/// A cost of one variable: a count, a bit, or a vector of zeros and ones of length `k`.
 ///
-/// One-hot vectors are seen through a score for each category, `s(z) = sum_i a_i z_i` with
+/// Vectors are seen through a score for each category or item, `s(z) = sum_i a_i z_i` with
 /// `a_i = i - 0.3`, so that one scalar function serves all families: `f(z) = g(s(z))`, and `s` is
 /// the value itself for ordered variables.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +160,13 @@ impl Problem {
             let corner = |i: usize| (0..k).map(|j| f64::from(u8::from(i == j))).collect();
             return (0..k).map(|i| (corner(i), p[i])).collect();
         }
+        if let Family::Subset { size } = self.family {
+            return subsets(&self.natural, size);
+        }
+        if let Some((step, lo)) = self.lattice() {
+            let up = (self.natural[0] - lo) / step;
+            return vec![(vec![lo], 1.0 - up), (vec![lo + step], up)];
+        }
         let law = self.family.count_law(self.natural[0]);
         let law = law.expect("every other family is ordered");
         let (lo, hi) = law.window(45.0);
@@ -192,8 +200,51 @@ impl Problem {
             let p = softmax(&self.natural);
             return z.iter().zip(p).map(|(z, p)| z - p).collect();
         }
+        if self.family.is_vector() {
+            let mean = self.mean();
+            return z.iter().zip(mean).map(|(z, mean)| z - mean).collect();
+        }
+        if let Some((step, lo)) = self.lattice() {
+            let up = (self.natural[0] - lo) / step;
+            let of_lower = -1.0 / (step * (1.0 - up));
+            return vec![if z[0] == lo {
+                of_lower
+            } else {
+                1.0 / (step * up)
+            }];
+        }
         let law = self.family.count_law(self.natural[0]);
         vec![law.expect("every other family is ordered").score(z[0])]
+    }
+
+    /// The step of the lattice that the variable is rounded to, and its lower neighbour there.
+    pub fn lattice(&self) -> Option<(f64, f64)> {
+        match self.family {
+            Family::Rounded { step, .. } => Some((step, (self.natural[0] / step).floor() * step)),
+            _ => None,
+        }
+    }
+
+    /// The mean of each entry, summed over the states.
+    pub fn mean(&self) -> Vec<f64> {
+        let mut mean = vec![0.0; self.natural.len()];
+        for (z, p) in self.states() {
+            mean.iter_mut().zip(z).for_each(|(mean, z)| *mean += p * z);
+        }
+        mean
+    }
+
+    /// The covariance matrix of the entries times a vector, summed over the states.
+    pub fn covariance_times(&self, v: &[f64]) -> Vec<f64> {
+        let mean = self.mean();
+        let mut product = vec![0.0; v.len()];
+        for (z, p) in self.states() {
+            let deviation: Vec<f64> = z.iter().zip(&mean).map(|(z, mean)| z - mean).collect();
+            let along: f64 = deviation.iter().zip(v).map(|(x, v)| x * v).sum();
+            let terms = product.iter_mut().zip(deviation);
+            terms.for_each(|(product, x)| *product += p * x * along);
+        }
+        product
     }
 
     /// All values as outcomes of one draw.
@@ -220,10 +271,26 @@ impl Problem {
     /// As [`law`](Self::law), with numbers of a type.
     pub fn law_of(&self, batch: usize, dtype: DType) -> Law {
         let k = self.natural.len();
-        let natural = TensorData::new(self.natural.repeat(batch), [batch, 1, k]);
-        let natural = Tensor::from_data(natural, (&Device::flex(), dtype));
+        let natural = tensor(self.natural.repeat(batch), [batch, 1, k], dtype);
         Law::new(self.family, natural).expect("a valid problem")
     }
+}
+
+/// All vectors with `size` ones and their probabilities, by the definition.
+fn subsets(logits: &[f64], size: u32) -> Vec<(Vec<f64>, f64)> {
+    let all = (0..1u32 << logits.len()).filter(|bits| bits.count_ones() == size);
+    let mut states: Vec<(Vec<f64>, f64)> = all
+        .map(|bits| {
+            let z: Vec<f64> = (0..logits.len())
+                .map(|i| f64::from(bits >> i & 1))
+                .collect();
+            let sum: f64 = z.iter().zip(logits).map(|(z, logit)| z * logit).sum();
+            (z, sum.exp())
+        })
+        .collect();
+    let total: f64 = states.iter().map(|(_, weight)| weight).sum();
+    states.iter_mut().for_each(|(_, weight)| *weight /= total);
+    states
 }
 
 /// The probabilities of logits.

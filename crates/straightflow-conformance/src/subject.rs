@@ -128,7 +128,7 @@ impl Subject {
     /// # Errors
     ///
     /// If a claimed family is refused by another error than [`Error::UnsupportedFamily`] or
-    /// [`Error::InvalidOption`], or a default configuration refuses one.
+    /// [`Error::InvalidOption`], or a default configuration refuses one that it claims to take.
     pub fn problems(&self) -> Result<Vec<Problem>, Failure> {
         let mut problems = Vec::new();
         for kind in self.families()? {
@@ -148,12 +148,12 @@ impl Subject {
         let is_default = estimator.config() == Value::Object(entry.defaults());
         let mut families = Vec::new();
         let asked = |kind: &&FamilyKind| self.family.is_none_or(|family| family == **kind);
-        for kind in entry.families.iter().filter(asked) {
+        for kind in entry.families.iter().chain(entry.also).filter(asked) {
             let law = problem::problems(*kind)[0].law(1);
             match estimator.check(&law, estimator.draws()) {
                 Ok(()) => families.push(*kind),
                 Err(Error::UnsupportedFamily { .. } | Error::InvalidOption { .. })
-                    if !is_default => {}
+                    if !is_default || entry.also.contains(kind) => {}
                 Err(error) => return Err(self.failure("families", kind, error)),
             }
         }

@@ -20,7 +20,7 @@ fn of_method(entry: &'static Entry) -> Vec<Trial> {
             trials.push(Trial::test(name, move || passes(entry, *check, None)));
             continue;
         }
-        for family in entry.families {
+        for family in entry.families.iter().chain(entry.also) {
             let name = format!("{}::{family}::{}", entry.id, check.name);
             let test = move || passes(entry, *check, Some(*family));
             trials.push(Trial::test(name, test));

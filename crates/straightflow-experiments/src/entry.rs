@@ -1,13 +1,18 @@
 //! The list of experiments, each as something that can be called by its name.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::Value;
 use straightflow_report::page::Page;
 use straightflow_report::record::{CONFIG, SUMMARY};
 
+use crate::arguments::word;
 use crate::experiment::{Experiment, Plan};
+use crate::grid::{
+    self, Grid, SCHEDULERS, Scheduler, Selection, Submission, Submitted, Task, submit, work_on,
+};
 use crate::runner::{
     Assignment, ConfigError, Interrupt, Results, RunError, Screen, command_line, read_config, work,
 };
@@ -15,14 +20,14 @@ use crate::runner::{
 /// The options that all experiments have.
 #[derive(Args, Debug)]
 struct Common {
-    /// The settings of a config.toml, where none are given.
+    /// Read the settings from a config.toml; other options override them.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     config: Option<PathBuf>,
-    /// A directory for the record of the run; an interrupted run resumes.
+    /// Record the run in this directory. An interrupted run that is there resumes.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in --out, with the settings that it has. Those that are given must agree; only
-    /// the epochs of autoencoders may be more.
+    /// Resume the run in --out with its recorded settings. Options that are given must agree with them;
+    /// only autoencoders may be given more epochs.
     #[arg(long, requires = "out")]
     resume: bool,
     /// Threads; the results do not depend on them [default: all cores].
@@ -31,7 +36,39 @@ struct Common {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    cluster: Cluster,
 }
+
+/// Options for many machines.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "On a cluster")]
+struct Cluster {
+    /// Run each cell as a task of its own, on machines that share --out; `status` and `gather` follow.
+    #[arg(long, value_name = "TO", requires = "out", value_parser = word::<Scheduler>(SCHEDULERS))]
+    submit: Option<Scheduler>,
+    /// Submit these cells alone: `failed`, or numbers such as 3,7-9 [default: all that are left].
+    #[arg(long, value_name = "CELLS", requires = "submit")]
+    cells: Option<Selection>,
+    /// The partition of the tasks.
+    #[arg(long, value_name = "NAME", requires = "submit")]
+    partition: Option<String>,
+    /// The time limit of a task, as Slurm writes it; a cell that needs longer resumes in the next one.
+    #[arg(long, value_name = "TIME", requires = "submit")]
+    time: Option<String>,
+    /// Cores of a task [default: 1].
+    #[arg(long, value_name = "N", requires = "submit", value_parser = clap::value_parser!(u16).range(1..))]
+    cpus_per_task: Option<u16>,
+    /// The largest number of tasks at once.
+    #[arg(long, value_name = "N", requires = "submit", value_parser = clap::value_parser!(u32).range(1..))]
+    array_limit: Option<u32>,
+    /// Seconds without a sign of life after which another task takes a cell over [default: 120].
+    #[arg(long, value_name = "SECONDS", requires = "submit", value_parser = clap::value_parser!(u64).range(1..))]
+    lease: Option<u64>,
+}
+
+/// The seconds of a lease: longer than network file systems keep what they read of a directory.
+const LEASE: u64 = 120;
 
 /// An experiment of the list.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +87,9 @@ pub struct Entry {
     pub full: &'static [Plan],
     arguments: fn(Command) -> Command,
     run: fn(&ArgMatches, &Session, &mut dyn Screen) -> Result<Completed, RunError>,
+    submit: fn(&ArgMatches, &Session) -> Result<Option<Submitted>, RunError>,
+    cell: fn(&ArgMatches, &Task, &mut dyn Screen) -> Result<bool, RunError>,
+    gather: fn(&ArgMatches, &Grid, &Session, &mut dyn Screen) -> Result<Completed, RunError>,
     show: fn(&Value) -> Result<Page, serde_json::Error>,
 }
 
@@ -87,6 +127,9 @@ impl Entry {
             full: E::FULL,
             arguments: arguments::<E>,
             run: run::<E>,
+            submit: submission::<E>,
+            cell: cell::<E>,
+            gather: gather::<E>,
             show: |summary| Ok(E::show(&serde::Deserialize::deserialize(summary)?)),
         }
     }
@@ -95,7 +138,7 @@ impl Entry {
     pub fn command(&self) -> Command {
         // After the arguments, which bring descriptions of their own.
         (self.arguments)(Command::new(self.id))
-            .about(self.about)
+            .about(self.about.trim_end_matches('.'))
             .long_about(None)
             .after_help(self.examples)
     }
@@ -114,6 +157,68 @@ impl Entry {
         (self.run)(matches, session, screen)
     }
 
+    /// Submits the cells of the experiment as tasks; none if its command asks for a run of its own.
+    ///
+    /// # Errors
+    ///
+    /// Invalid settings, or a scheduler that does not take them.
+    pub fn submit(
+        &self,
+        matches: &ArgMatches,
+        session: &Session,
+    ) -> Result<Option<Submitted>, RunError> {
+        (self.submit)(matches, session)
+    }
+
+    /// Works on a cell of the grid in a directory; false if it was done before.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Stopped`] after a signal, another process that works on the cell, and whatever can go
+    /// wrong.
+    pub fn cell(
+        &self,
+        directory: &Path,
+        cell: usize,
+        jobs: usize,
+        session: &Session,
+        screen: &mut dyn Screen,
+    ) -> Result<bool, RunError> {
+        let grid = Grid::read(directory)?;
+        let stop = || session.interrupt.signal().is_some();
+        let task = Task {
+            grid: &grid,
+            directory,
+            cell,
+            jobs,
+            stop: &stop,
+        };
+        (self.cell)(&self.matches(&grid, directory)?, &task, screen)
+    }
+
+    /// The results of the grid in a directory, whose cells have all ended.
+    ///
+    /// # Errors
+    ///
+    /// If cells are missing, and as [`run`](Self::run).
+    pub fn gather(
+        &self,
+        directory: &Path,
+        session: &Session,
+        screen: &mut dyn Screen,
+    ) -> Result<Completed, RunError> {
+        let grid = Grid::read(directory)?;
+        (self.gather)(&self.matches(&grid, directory)?, &grid, session, screen)
+    }
+
+    /// The command line that a grid was submitted with.
+    fn matches(&self, grid: &Grid, directory: &Path) -> Result<ArgMatches, RunError> {
+        let words = grid.command.iter().skip(1).map(OsString::from);
+        let out = [OsString::from("--out"), directory.into()];
+        let matches = self.command().try_get_matches_from(words.chain(out));
+        matches.map_err(RunError::refused)
+    }
+
     /// What is said about a summary.
     ///
     /// # Errors
@@ -129,29 +234,117 @@ fn arguments<E: Experiment>(command: Command) -> Command {
     command.mut_arg("out", |out| out.required(E::NEEDS_DIRECTORY))
 }
 
+/// The options of all experiments, and those of this one.
+fn parsed<E: Experiment>(matches: &ArgMatches) -> Result<(Common, E::Arguments), RunError> {
+    let common = Common::from_arg_matches(matches).map_err(RunError::refused)?;
+    let arguments = E::Arguments::from_arg_matches(matches).map_err(RunError::refused)?;
+    Ok((common, arguments))
+}
+
+fn submission<E: Experiment>(
+    matches: &ArgMatches,
+    session: &Session,
+) -> Result<Option<Submitted>, RunError> {
+    let (common, arguments) = parsed::<E>(matches)?;
+    let (Some(scheduler), Some(out)) = (common.cluster.submit, &common.out) else {
+        return Ok(None);
+    };
+    let experiment = E::prepare(&arguments, recorded::<E>(&common)?)?;
+    let cluster = &common.cluster;
+    let submission = Submission {
+        scheduler,
+        directory: out,
+        words: session.words,
+        may_grow: common.resume,
+        selection: cluster.cells.as_ref(),
+        lease_seconds: cluster.lease.unwrap_or(LEASE),
+        cpus: cluster.cpus_per_task.unwrap_or(1),
+        limit: cluster.array_limit,
+        partition: cluster.partition.as_deref(),
+        time: cluster.time.as_deref(),
+    };
+    submit(&experiment, &submission).map(Some)
+}
+
+fn cell<E: Experiment>(
+    matches: &ArgMatches,
+    task: &Task,
+    screen: &mut dyn Screen,
+) -> Result<bool, RunError> {
+    let (_, arguments) = parsed::<E>(matches)?;
+    let prepare = |config| E::prepare(&arguments, Some(config));
+    work_on(task, prepare, screen)
+}
+
+fn gather<E: Experiment>(
+    matches: &ArgMatches,
+    grid: &Grid,
+    session: &Session,
+    screen: &mut dyn Screen,
+) -> Result<Completed, RunError> {
+    let (mut common, arguments) = parsed::<E>(matches)?;
+    let directory = common.out.clone().unwrap_or_default();
+    let failures = grid::failures_of::<E>(&directory)?;
+    let config = read_config(&directory.join(CONFIG), E::ID)?;
+    let experiment = E::prepare(&arguments, Some(config))?;
+    // Nothing is left but to read.
+    common.jobs = Some(1);
+    let command = command_line(&grid.command);
+    finish(
+        &experiment,
+        &arguments,
+        common,
+        &command,
+        &failures,
+        session,
+        screen,
+    )
+}
+
 fn run<E: Experiment>(
     matches: &ArgMatches,
     session: &Session,
     screen: &mut dyn Screen,
 ) -> Result<Completed, RunError> {
-    let common = Common::from_arg_matches(matches).map_err(RunError::refused)?;
-    let arguments = E::Arguments::from_arg_matches(matches).map_err(RunError::refused)?;
+    let (common, arguments) = parsed::<E>(matches)?;
     let recorded = recorded::<E>(&common)?;
     let from_a_file = recorded.is_some();
     let experiment = E::prepare(&arguments, recorded)?;
     let repeating = experiment.repeating(&arguments);
     let words = repeating.filter(|_| from_a_file);
     let command = command_line(words.as_deref().unwrap_or(session.words));
+    finish(
+        &experiment,
+        &arguments,
+        common,
+        &command,
+        &[],
+        session,
+        screen,
+    )
+}
+
+/// Brings a run to its end.
+fn finish<E: Experiment>(
+    experiment: &E,
+    arguments: &E::Arguments,
+    common: Common,
+    command: &str,
+    failures: &[(usize, String)],
+    session: &Session,
+    screen: &mut dyn Screen,
+) -> Result<Completed, RunError> {
     let stop = || session.interrupt.signal().is_some();
     let assignment = Assignment {
         directory: common.out.as_deref(),
         jobs: common.jobs.map_or(0, usize::from),
-        command: &command,
+        command,
         may_grow: common.resume,
+        failures,
         stop: &stop,
     };
-    let mut done = work(&experiment, &assignment, screen)?;
-    E::select(&arguments, &mut done.summary);
+    let mut done = work(experiment, &assignment, screen)?;
+    E::select(arguments, &mut done.summary);
     let json = common.json.then(|| {
         let results = Results::of::<E>(&done.summary);
         serde_json::to_string_pretty(&results).map_err(RunError::failed)

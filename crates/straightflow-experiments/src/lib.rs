@@ -3,8 +3,10 @@
 
 pub mod adam;
 pub mod arguments;
+pub mod device;
 mod entry;
 mod experiment;
+pub mod grid;
 mod host;
 pub mod lab;
 mod learner;

@@ -3,7 +3,7 @@
 /// Methods in the order of their looks: the first eight differ in colour and in dashes, and those that
 /// are plotted together are among them or in different columns. A longer specification that begins with
 /// one of these is a variant of it.
-const METHODS: [&str; 24] = [
+const METHODS: [&str; 25] = [
     "straight-through",
     "pwgf:preset=paper",
     "second-order-st",
@@ -12,22 +12,23 @@ const METHODS: [&str; 24] = [
     "disarm",
     "arm",
     "reinforce",
-    "enumerate",
+    "fini",
     "pwgf",
     "reinmax",
     "debiased-st:choice=variance",
-    "rebar",
+    "muprop",
     "relax",
     "arm:preset=paper",
-    "muprop",
+    "rebar",
     "gumbel-softmax",
     "pwgf:preset=paper,gain",
-    "fini",
+    "enumerate",
     "debiased-st:preset",
     "double-cv",
     "gumbel-rao",
     "exponential-arrival",
     "finite-difference",
+    "matched:straight-through",
 ];
 
 /// The number by which plots give an estimator its colour and dashes; none for one that has no look of
@@ -60,6 +61,7 @@ mod tests {
         );
         assert_ne!(look("pwgf:preset=paper"), look("pwgf"));
         assert_ne!(look("arms"), look("arm"));
+        assert_ne!(look("matched:straight-through"), look("straight-through"));
         assert_eq!(look("unheard-of"), None);
     }
 }

@@ -25,6 +25,13 @@ fn screenshots() -> PathBuf {
     path
 }
 
+/// The texts of plots that do not lie inside of their plots.
+const CUT: &str = "[...document.querySelectorAll('svg.sf-plot text')].filter(text => {
+    const [inner, outer] = [text, text.ownerSVGElement].map(one => one.getBoundingClientRect());
+    return inner.left < outer.left - 1 || inner.right > outer.right + 1
+        || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+}).map(text => text.textContent).join()";
+
 #[test]
 #[ignore = "needs Chromium"]
 fn the_report_is_right_on_screens_and_in_print() {
@@ -59,6 +66,8 @@ fn the_report_is_right_on_screens_and_in_print() {
             // A picture that cannot be read or that the policy forbids has no width.
             let unseen = "[...document.images].filter(i => !i.naturalWidth).map(i => i.alt).join()";
             assert_eq!(browser.text(unseen), "");
+            // What lies outside of a plot is cut off.
+            assert_eq!(browser.text(CUT), "", "{scheme}, {width} px: cut off");
             let picture = browser.screenshot(width, size.scroll_height);
             let file = screenshots().join(format!("report-{scheme}-{width}.png"));
             fs::write(&file, picture).expect("a screenshot");

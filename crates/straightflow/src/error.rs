@@ -44,6 +44,33 @@ pub enum Error {
         dispersion: f64,
     },
 
+    /// A subset that is larger than what it is taken from.
+    #[error("a subset of {items} items cannot have {size} of them")]
+    SubsetSize {
+        /// The number of items to choose.
+        size: usize,
+        /// The number of items there are.
+        items: usize,
+    },
+
+    /// A lattice that cannot be rounded to.
+    #[error("the {option} of a lattice is {value}: it must be {allowed}")]
+    Lattice {
+        /// The step, or a bound.
+        option: &'static str,
+        /// Its value.
+        value: f64,
+        /// The values that are allowed.
+        allowed: &'static str,
+    },
+
+    /// Means of a family whose natural parameters do not follow from them by a formula.
+    #[error("the natural parameters of a {family} distribution do not follow from its means")]
+    NoNatural {
+        /// The family.
+        family: FamilyKind,
+    },
+
     /// A parameter value that no distribution has.
     #[error(
         "the {parameter} of a {family} distribution at index {index:?} is {value}: it must be \

@@ -301,12 +301,12 @@ impl Grid {
                 if k == 1 {
                     values.push(x as f64);
                 } else {
-                    values.extend((0..k as u64).map(|category| f64::from(u8::from(category == x))));
+                    law.family().push_state(x, k, &mut values);
                 }
             }
         }
         let z: Tensor<4> = from_host(values, [n, 1, d, k], &law.natural());
-        z.expand([n, batch, d, k])
+        law.values_of_states(z.expand([n, batch, d, k]))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gradients through discrete random variables, on the [burn](https://burn.dev) tensor framework.
 //!
-//! For a discrete variable $z \sim q_\theta$, sampling cuts the chain rule. This crate offers the
-//! ways around, behind one interface: [`estimator`] lists them, [`distribution`] has the variables,
+//! For a discrete variable `z ~ q_θ`, sampling cuts the chain rule. This crate offers the ways
+//! around, behind one interface: [`estimator`] lists them, [`distribution`] has the variables,
 //! [`exact`] computes the truth by enumeration, and [`Key`] is where all randomness comes from.
 //!
 //! # Change one line of a model
@@ -62,6 +62,7 @@ pub mod exact;
 pub mod flow;
 pub mod kernel;
 mod key;
+#[macro_use]
 mod method;
 pub mod nn;
 mod ops;
@@ -73,7 +74,13 @@ mod relaxed_control;
 ///
 /// A method is addressed by a [`Spec`](estimator::Spec) such as `straight-through:samples=4`
 /// wherever a person or a file names it, and by its type in code. [`REGISTRY`](estimator::REGISTRY)
-/// is the list of all.
+/// is the list of all, [`KINDS`](estimator::KINDS) has it kind by kind:
+///
+#[doc = kinds!()]
+///
+/// In their formulas `z_i` is draw `i` of `n`, `f` the cost, `p` a probability, `m` a mean, `φ` a
+/// logit, `λ` a rate, `τ` a temperature, `σ` the sigmoid, and `1[..]` is 1 where the condition holds.
+/// A lower index follows `_`, a power follows `^`.
 pub mod estimator {
     pub use crate::estimate::*;
     pub use crate::method::*;

@@ -22,9 +22,9 @@ pub(crate) const NOISE_LIMIT: usize = 4096;
 /// or softmax is the relaxed sample. `u` are uniform numbers on the open interval, so that every
 /// logarithm is finite.
 ///
-/// * Bernoulli: $(\varphi + \log\frac{u}{1-u}) / \tau$.
-/// * Categorical: $(\varphi_i - \log(-\log u_i)) / \tau$, minus the largest of them *before* the
-///   division, so that a low temperature cannot make infinity minus infinity.
+/// * Bernoulli: `(φ + log(u/(1-u))) / τ`.
+/// * Categorical: `(φ_i - log(-log u_i)) / τ`, minus the largest of them *before* the division, so
+///   that a low temperature cannot make infinity minus infinity.
 pub(crate) fn perturbed(law: &Law, u: Tensor<4>, temperature: f64) -> Tensor<4> {
     let natural = law.natural().inner().unsqueeze::<4>();
     match law.family().is_one_hot() {

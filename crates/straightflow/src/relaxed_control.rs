@@ -1,16 +1,20 @@
 //! What REBAR and RELAX share: relaxed samples, their law given the hard ones, and the surrogate of
 //! a control variate with its variance.
 //!
-//! With $z = \varphi + \text{noise}$ and the hard sample $b = b(z)$, let $\tilde z$ have the law of
-//! $z$ given $b$. For any $c$,
+//! With `z = φ + noise` and the hard sample `b = b(z)`, let `z̃` have the law of `z` given `b`. For
+//! any `c`,
 //!
-//! $$g = (f(b) - c(\tilde z)) \nabla \log q(b) + \partial_\varphi c(z) - \partial_\varphi c(\tilde z)$$
+//! ```text
+//! g = (f(b) - c(z̃)) ∇ log q(b) + ∂_φ c(z) - ∂_φ c(z̃)
+//! ```
 //!
-//! has the expectation of $f(b) \nabla \log q(b)$. Expectations do not care how $z$ and $\tilde z$
-//! depend on each other, so here they are *tied*: $\tilde z = z$, with the derivative of a variable
-//! that is drawn given $b$. That leaves one evaluation of $c$ instead of two, and
+//! has the expectation of `f(b) ∇ log q(b)`. Expectations do not care how `z` and `z̃` depend on
+//! each other, so here they are *tied*: `z̃ = z`, with the derivative of a variable that is drawn
+//! given `b`. That leaves one evaluation of `c` instead of two, and
 //!
-//! $$g = (f(b) - c(z)) \nabla \log q(b) + (1 - \partial\tilde z/\partial\varphi)^\top \nabla c(z).$$
+//! ```text
+//! g = (f(b) - c(z)) ∇ log q(b) + (1 - ∂z̃/∂φ)ᵀ ∇c(z)
+//! ```
 
 use burn::tensor::{Tensor, activation::softmax};
 
@@ -50,14 +54,12 @@ pub(crate) struct Relaxed {
 impl Relaxed {
     /// From uniform numbers `[n, batch, d, k]`.
     ///
-    /// * Bernoulli: $z = \varphi + \log\frac{u}{1-u}$ is positive where $u > 1 - p$. Given $b$, the
-    ///   uniform number is $\tilde u = 1 - p + p v$ or $(1 - p) v$, and $d\tilde z / d\varphi$ is
-    ///   $1 - (1-p)/\tilde u$ or $1 - p/(1-\tilde u)$.
-    /// * Categorical: $z_i = \varphi_i + G_i$. Given that $b$ is the largest, $\tilde z_b$ is a
-    ///   Gumbel variable around $\log \sum_j e^{\varphi_j}$, and $e^{-\tilde z_i} = E_i
-    ///   e^{-\varphi_i} + e^{-\tilde z_b}$ with exponential $E_i$; so $\partial \tilde z_i /
-    ///   \partial \varphi_j = (1 - \rho_i) \delta_{ij} + \rho_i p_j$ with $\rho_i = e^{\tilde z_i -
-    ///   \tilde z_b}$.
+    /// * Bernoulli: `z = φ + log(u/(1-u))` is positive where `u > 1 - p`. Given `b`, the uniform
+    ///   number is `ũ = 1 - p + p v` or `(1 - p) v`, and `dz̃ / dφ` is `1 - (1-p)/ũ` or
+    ///   `1 - p/(1-ũ)`.
+    /// * Categorical: `z_i = φ_i + G_i`. Given that `b` is the largest, `z̃_b` is a Gumbel variable
+    ///   around `log Σ_j exp(φ_j)`, and `exp(-z̃_i) = E_i exp(-φ_i) + exp(-z̃_b)` with exponential
+    ///   `E_i`; so `∂z̃_i / ∂φ_j = (1 - ρ_i) δ_ij + ρ_i p_j` with `ρ_i = exp(z̃_i - z̃_b)`.
     pub fn new(law: &Law, u: Tensor<4>) -> Self {
         let family = law.family();
         let natural = law.natural().inner().unsqueeze::<4>();
@@ -85,7 +87,7 @@ impl Relaxed {
         }
     }
 
-    /// $(1 - \partial\tilde z/\partial\varphi)^\top x$.
+    /// `(1 - ∂z̃/∂φ)ᵀ x`.
     fn difference(&self, x: Tensor<4>) -> Tensor<4> {
         let weighted = x * self.weight.clone();
         match self.family.is_one_hot() {
@@ -94,8 +96,7 @@ impl Relaxed {
         }
     }
 
-    /// $(1 - \partial\tilde z/\partial\varphi)\, a$, the transpose of
-    /// [`difference`](Self::difference).
+    /// `(1 - ∂z̃/∂φ) a`, the transpose of [`difference`](Self::difference).
     fn direction(&self, a: Tensor<4>) -> Tensor<4> {
         let a = match self.family.is_one_hot() {
             true => {
@@ -162,8 +163,8 @@ pub(crate) fn controlled(
     }
 }
 
-/// The cost of the softened samples $\sigma(z/\tau)$ or $\mathrm{softmax}(z/\tau)$: REBAR's control
-/// variate, up to its scale.
+/// The cost of the softened samples `σ(z/τ)` or `softmax(z/τ)`: REBAR's control variate, up to its
+/// scale.
 #[derive(Clone, Debug)]
 pub(crate) struct RelaxedCost {
     /// `f(s)`, `[n, batch]`, and `df/dz`, both constants.
@@ -203,11 +204,10 @@ impl RelaxedCost {
     /// A scalar with the gradient of the variance with respect to the temperature, up to the square
     /// of the reach: two evaluations and two backward passes for each draw.
     ///
-    /// With $a = 2 g / \text{count}$ held constant, $\text{mean}(g^2)$ and $a \cdot g$ have the
-    /// same gradient with respect to $\tau$. In the latter $\nabla f(s)$ occurs only along a
-    /// direction $w$, and $w \cdot \nabla f(s) = (f(s + \epsilon w) - f(s - \epsilon w)) / 2
-    /// \epsilon + O(\epsilon^2)$, whose gradient needs first derivatives of $f$ only. The points
-    /// may leave the unit cube by the reach.
+    /// With `a = 2 g / count` held constant, `mean(g²)` and `a · g` have the same gradient with
+    /// respect to `τ`. In the latter `∇f(s)` occurs only along a direction `w`, and `w · ∇f(s) =
+    /// (f(s + ε w) - f(s - ε w)) / (2ε) + O(ε²)`, whose gradient needs first derivatives of `f`
+    /// only. The points may leave the unit cube by the reach.
     pub fn tuning(
         &self,
         law: &Law,

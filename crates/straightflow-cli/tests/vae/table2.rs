@@ -203,7 +203,7 @@ fn bad_tables_exit_with_two_and_write_nothing() {
         (&["--estimators", "amr"][..], "there is no estimator `amr`"),
         (
             &["--estimators", "arm", "arm"],
-            "`arm` stands in the table twice",
+            "`arm` is in the table twice",
         ),
         (&["--seeds", "0"], "the table has no cells"),
         (

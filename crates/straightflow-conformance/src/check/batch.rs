@@ -6,6 +6,7 @@ use straightflow::Key;
 use straightflow::distribution::Law;
 use straightflow::estimator::{Noise, NoiseSpec};
 
+use crate::device::tolerance;
 use crate::gradients::{error, gradient_from_noise, tensor};
 use crate::product::Product;
 use crate::subject::{Failure, Subject};
@@ -61,7 +62,7 @@ pub fn batch(subject: &Subject) -> Result<(), Failure> {
         let whole = part(0, BATCH)?;
         let halves = [part(0, half)?, part(half, half)?].concat();
         let gap = error(&halves, &whole);
-        if gap > TOLERANCE {
+        if gap > tolerance(TOLERANCE) {
             return Err(fail(format!(
                 "two halves differ from the whole by {gap:.1e}"
             )));

@@ -6,6 +6,7 @@ use straightflow::distribution::Distribution;
 use straightflow::estimator::EstimatorExt;
 use straightflow::objective::ObjectiveKind;
 
+use crate::device::tolerance;
 use crate::gradients::{error, estimate, to_vec};
 use crate::product::Product;
 use crate::subject::{Failure, Subject};
@@ -38,7 +39,7 @@ pub fn cost(subject: &Subject) -> Result<(), Failure> {
             } else {
                 values.iter().sum::<f64>() / values.len() as f64
             };
-            if error(&[value], &[mean]) > 1e-12 {
+            if error(&[value], &[mean]) > tolerance(1e-12) {
                 return Err(fail(format!("the surrogate is {value}, should be {mean}")));
             }
         }

@@ -1,13 +1,14 @@
 //! The mean of many gradients of two layers against the exact one, or against a scalar
 //! reference for a biased estimator.
 
-use burn::tensor::{DType, Device};
+use burn::tensor::DType;
 use straightflow::distribution::Law;
 use straightflow::estimator::{Estimate, Estimator, EstimatorExt, State, StateShape};
 use straightflow::objective::ObjectiveKind;
 use straightflow::{Error, Key, Result as Outcome};
 
 use super::statistical::{CRITICAL, ROUNDING, hash};
+use crate::device::device;
 use crate::reference::{Expected, bound_gradient, expected_layers};
 use crate::stack::{FAMILIES, Scalar, Stack};
 use crate::subject::{Failure, Subject, Target};
@@ -65,7 +66,7 @@ pub fn layers(subject: &Subject) -> Result<(), Failure> {
 /// The estimate of a stack, with new states of its own if the estimator has any.
 fn estimate(estimator: &dyn Estimator, key: Key, stack: &Stack) -> Outcome<Estimate<Law>> {
     let shapes = StateShape::stacked(&stack.laws(), 0);
-    let device = Device::flex().autodiff();
+    let device = device().autodiff();
     match State::stacked(estimator, Key::new(7), &shapes, &device) {
         Some(states) => {
             let bound = estimator.bind(&states, None)?;

@@ -2,12 +2,13 @@
 //! model.
 
 use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 use straightflow::Key;
 use straightflow::distribution::{FamilyKind, Law};
 use straightflow::estimator::{EstimatorExt, Noise, State, StateShape};
 
 use super::statistical::{CRITICAL, ROUNDING, hash};
+use crate::device::{device, tolerance};
 use crate::gradients::{error, tensor, to_vec};
 use crate::product::Product;
 use crate::subject::{Failure, Subject};
@@ -37,7 +38,7 @@ pub fn state(subject: &Subject) -> Result<(), Failure> {
 
 /// State of another shape than at its start, as after training.
 fn trained(subject: &Subject, law: &Law, features: usize) -> Option<State> {
-    let device = Device::flex().autodiff();
+    let device = device().autodiff();
     let shape = StateShape::of(law, features);
     let state = subject
         .estimator()
@@ -57,7 +58,7 @@ impl ModuleMapper for Stir {
                 x + 0.3 * (1.7 * self.0 as f64).sin()
             });
             let data = TensorData::new(stirred.collect::<Vec<f64>>(), shape);
-            Tensor::from_data(data, (&Device::flex().autodiff(), dtype)).require_grad()
+            Tensor::from_data(data, (&device().autodiff(), dtype)).require_grad()
         })
     }
 }
@@ -102,7 +103,7 @@ fn leaks(subject: &Subject, product: &Product) -> Result<(), String> {
     let grads = estimate.map_err(text)?.surrogate.backward();
     let got = leaf.grad(&grads).map(to_vec).unwrap_or_default();
     let want = to_vec(want);
-    if got.len() != want.len() || error(&got, &want) > TOLERANCE {
+    if got.len() != want.len() || error(&got, &want) > tolerance(TOLERANCE) {
         return Err(format!(
             "the model's gradient is {got:?}, by the chain rule it is {want:?}"
         ));

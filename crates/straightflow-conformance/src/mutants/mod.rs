@@ -10,7 +10,9 @@ mod paper_mmd;
 mod rebar;
 mod reinforce;
 mod relax;
+mod rounded;
 mod straight_through;
+mod subset;
 
 use crate::subject::Subject;
 
@@ -39,6 +41,8 @@ pub fn mutants() -> Vec<Mutant> {
         rebar::mutants(),
         relax::mutants(),
         debiased_st::mutants(),
+        subset::mutants(),
+        rounded::mutants(),
         layers::mutants(),
         contract::mutants(),
     ]

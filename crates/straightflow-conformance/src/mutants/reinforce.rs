@@ -28,7 +28,7 @@ pub enum Mistake {
 mutant! {
     Reinforce {}, samples = 2,
     id: "mutant-reinforce",
-    families: FamilyKind::ALL,
+    families: FamilyKind::WITH_SCORE,
     bias: none,
     needs: [Value],
     price: [1, 0],

@@ -56,13 +56,46 @@ pub fn term(config: &Value, problem: &Problem, z: &[f64], slope: &[f64]) -> Opti
         return None;
     }
     let step = step(config["step"].as_str()?)?;
-    if !problem.family.is_one_hot() {
+    if !problem.family.is_vector() {
         return ordered(config, problem, z[0], slope[0], step).map(|term| vec![term]);
+    }
+    if !problem.family.is_one_hot() {
+        return vector(config, problem, z, slope, step);
     }
     match config["categorical"] == "one-hot" {
         true => one_hot(config, problem, z, slope, step),
         false => None,
     }
+}
+
+/// The raw gradient of a vector by the definition: `2 [r(z) - r(moved)]`, `r(y) = E K(x, y) (x -
+/// mean)`.
+fn vector(
+    config: &Value,
+    problem: &Problem,
+    z: &[f64],
+    slope: &[f64],
+    step: Option<f64>,
+) -> Option<Vec<f64>> {
+    if config["gain"] != "raw" {
+        return None;
+    }
+    let h = bandwidth(config, 0.0)?;
+    let step = step?;
+    let states = problem.states();
+    let response = |y: &[f64]| -> Vec<f64> {
+        let mut sum = vec![0.0; y.len()];
+        for (x, p) in &states {
+            let square: f64 = x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum();
+            let kernel = (-0.5 * square / (h * h)).exp();
+            let terms = sum.iter_mut().zip(problem.score(x));
+            terms.for_each(|(sum, score)| *sum += p * kernel * score);
+        }
+        sum
+    };
+    let moved: Vec<f64> = z.iter().zip(slope).map(|(z, s)| z - step * s).collect();
+    let falls = response(z).into_iter().zip(response(&moved));
+    Some(falls.map(|(here, there)| 2.0 * (here - there)).collect())
 }
 
 /// `Some(None)` for an infinitely small step.

@@ -22,6 +22,15 @@ pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
     let slope = problem.objective.gradient_at(z);
     match Textbook::new(problem.family, problem.natural[0]) {
         Some(law) => vec![law.trapezoid(z[0]) * slope[0]],
+        // Half of the covariance matrix, half of what it is the mean of.
+        None if !problem.family.is_one_hot() => {
+            let score = problem.score(z);
+            let along: f64 = score.iter().zip(&slope).map(|(score, s)| score * s).sum();
+            let mean = problem.covariance_times(&slope).into_iter();
+            mean.zip(score)
+                .map(|(mean, score)| 0.5 * (score * along + mean))
+                .collect()
+        }
         None => {
             // Half of the step from the mean to the drawn corner, half of those from it to the
             // other corners.

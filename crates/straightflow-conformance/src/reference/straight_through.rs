@@ -20,6 +20,9 @@ pub fn term(problem: &Problem, z: &[f64]) -> Vec<f64> {
     let slope = problem.objective.gradient_at(z);
     match Textbook::new(problem.family, problem.natural[0]) {
         Some(law) => vec![law.jacobian() * slope[0]],
+        // The mean of a rounded number is the number.
+        None if problem.lattice().is_some() => slope,
+        None if !problem.family.is_one_hot() => problem.covariance_times(&slope),
         None => {
             let p = softmax(&problem.natural);
             let along: f64 = p.iter().zip(&slope).map(|(p, s)| p * s).sum();

@@ -13,7 +13,7 @@ pub enum Textbook {
 }
 
 impl Textbook {
-    /// The law of a family; `None` for categories, which have no order.
+    /// The law of a family; `None` for vectors, which have no order, and lattices.
     pub fn new(family: Family, natural: f64) -> Option<Self> {
         let binomial = |trials: f64| Self::Binomial {
             trials,
@@ -29,7 +29,7 @@ impl Textbook {
             Family::Poisson => Some(Self::Poisson { log_rate: natural }),
             Family::NegativeBinomial { dispersion } => Some(negative_binomial(dispersion)),
             Family::Geometric => Some(negative_binomial(1.0)),
-            Family::Categorical => None,
+            Family::Categorical | Family::Subset { .. } | Family::Rounded { .. } => None,
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// What the command line offers.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Only this family: bernoulli, categorical, poisson, binomial or negative-binomial.
+    /// Measure this family only, such as `poisson`.
     #[arg(long, value_name = "FAMILY", value_parser = family)]
     family: Option<FamilyKind>,
     /// The variables, by their ids, space-separated [default: all].

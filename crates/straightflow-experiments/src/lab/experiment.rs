@@ -12,7 +12,7 @@ impl Experiment for Lab {
     const ABOUT: &'static str = "Every estimator against the exact gradient: bias, deviation, error, cost, and what to use.";
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str = "--family binomial --replicates 2000 --training-steps 50";
-    const QUICK: &'static [Plan] = &[("lab", "--replicates 4000")];
+    const QUICK: &'static [Plan] = &[("lab", "--replicates 2000")];
     const FULL: &'static [Plan] = &[("lab", "")];
     const CELLS_AT_ONCE: bool = false;
 

@@ -27,8 +27,8 @@ fn plot(family: FamilyKind, rows: &[&Row]) -> String {
         group: usize::from(!standing.unbiased),
     };
     let pareto = Pareto {
-        title: format!("Cost and error of the smallest estimate: {family}"),
-        caption: "The geometric mean over all variables and costs of the root-mean-square error, \
+        title: format!("Cost and error, {family}"),
+        caption: "The smallest estimate of each method. The error is the geometric mean over all variables and costs of the root-mean-square error, \
                   relative to the largest gradient that a cost of the same variance can have. No \
                   estimator is both cheaper and better than one on the line."
             .to_owned(),

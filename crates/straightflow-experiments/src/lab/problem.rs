@@ -15,7 +15,8 @@ pub struct Problem {
     pub label: &'static str,
     /// The family.
     pub family: Family,
-    /// The means of the coordinates, or the probabilities of one categorical variable.
+    /// The means of the coordinates, the probabilities of one categorical variable, or the weights
+    /// `exp(logit)` of the items of a subset.
     pub means: &'static [f64],
     /// The weights `a` of the score, one for each mean.
     pub weights: &'static [f64],
@@ -86,15 +87,30 @@ pub const PROBLEMS: &[Problem] = &[
         means: &[0.8],
         weights: &[1.0],
     },
+    Problem {
+        id: "subset-2-of-5",
+        label: "2 of 5",
+        family: Family::Subset { size: 2 },
+        means: &[0.3, 0.1, 0.35, 0.2, 0.05],
+        weights: &[0.0, 1.0, 2.0, 3.0, 4.0],
+    },
+    Problem {
+        id: "rounded-0.8",
+        label: "0.8 in steps of .5",
+        family: Family::Rounded {
+            step: 0.5,
+            min: None,
+            max: None,
+        },
+        means: &[0.8],
+        weights: &[1.0],
+    },
 ];
 
 impl Problem {
-    /// How many variables it has. A one-hot vector is one.
+    /// How many variables it has. A vector is one.
     pub fn variables(&self) -> usize {
-        match self.kind() {
-            FamilyKind::Categorical => 1,
-            _ => self.means.len(),
-        }
+        self.shape()[0]
     }
 
     /// The family without its fixed numbers.
@@ -104,14 +120,14 @@ impl Problem {
 
     /// Whether the variable has one coordinate, and so the costs of one number.
     pub(super) fn is_single(&self) -> bool {
-        self.family == Family::Categorical || self.means.len() == 1
+        self.variables() == 1
     }
 
     /// The coordinates `d` and the categories `k`.
     fn shape(&self) -> [usize; 2] {
-        match self.family {
-            Family::Categorical => [1, self.means.len()],
-            _ => [self.means.len(), 1],
+        match self.family.is_vector() {
+            true => [1, self.means.len()],
+            false => [self.means.len(), 1],
         }
     }
 
@@ -120,7 +136,12 @@ impl Problem {
         let [d, k] = self.shape();
         let means = TensorData::new(self.means.repeat(batch), [batch, d, k]);
         let means = Tensor::from_data(means, (&Device::flex(), DType::F64));
-        Law::from_means(self.family, means).expect("a valid problem")
+        let law = match self.family {
+            Family::Subset { .. } => Law::new(self.family, means.log()),
+            Family::Rounded { .. } => Law::new(self.family, means),
+            _ => Law::from_means(self.family, means),
+        };
+        law.expect("a valid problem")
     }
 
     /// The score `[n, batch]` of samples `[n, batch, d, k]`.
@@ -133,6 +154,14 @@ impl Problem {
 
     /// The mean and the standard deviation of the score.
     pub fn moments(&self) -> (f64, f64) {
+        if let Family::Subset { .. } = self.family {
+            let law = self.law(1);
+            let weights = TensorData::new(self.weights.to_vec(), [1, 1, self.weights.len()]);
+            let weights = Tensor::<3>::from_data(weights, (&Device::flex(), DType::F64));
+            let mean: f64 = (law.mean() * weights.clone()).sum().into_scalar();
+            let variance: f64 = (law.chain(weights.clone()) * weights).sum().into_scalar();
+            return (mean, variance.sqrt());
+        }
         let pairs = self.means.iter().zip(self.weights);
         let mean: f64 = pairs.clone().map(|(m, a)| m * a).sum();
         let variance: f64 = match self.family {
@@ -147,10 +176,10 @@ impl Problem {
         self.coordinate(mean).0
     }
 
-    /// `dm / d natural` of each coordinate of an ordered family; `None` for a categorical variable,
-    /// whose gradients stay those with respect to the logits.
+    /// `dm / d natural` of each coordinate of an ordered family; `None` for a vector, whose gradients
+    /// stay those with respect to the logits.
     pub(super) fn chain(&self) -> Option<Vec<f64>> {
-        if self.family == Family::Categorical {
+        if self.family.is_vector() {
             return None;
         }
         let means = self.means.iter();
@@ -160,7 +189,11 @@ impl Problem {
     /// Variance and chain factor of an ordered coordinate with a mean.
     fn coordinate(&self, mean: f64) -> (f64, f64) {
         // Any natural parameter will do: the mean is set afterwards.
-        let law = self.family.count_law(0.0).expect("an ordered family");
+        let Some(law) = self.family.count_law(0.0) else {
+            let law = self.law(1);
+            let [variance, factor] = [law.variance(), law.chain_factor()];
+            return (variance.into_scalar(), factor.into_scalar());
+        };
         let law = law.with_mean(mean);
         (law.variance(), law.chain_factor())
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use straightflow::distribution::FamilyKind;
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
 use super::{
@@ -34,10 +33,10 @@ pub(super) fn page(summary: &Summary) -> Page {
     .tables(details.into_iter().map(folded))
     .figures(plots::draw(summary))
     .remarks([
-        "Under the name of a cost stand bias and standard deviation of the smallest estimate; the deviation of \
-         one that takes several draws is multiplied with the root of their number. !: bias above half of \
-         the gradient; !!: the expectation points uphill; error: it cannot be computed. Learned state is \
-         trained before, which no budget counts.",
+        "Below the name of each cost: bias and standard deviation of the smallest estimate, the deviation \
+         multiplied by the root of the number of draws. !: the bias is above half of the gradient; !!: the \
+         expectation points uphill; error: it cannot be computed. Learned state is trained beforehand; no \
+         budget counts that.",
     ])
 }
 
@@ -136,14 +135,19 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
             Format::Decimals(3),
             move |one: &Line| one.errors[i],
         );
-        columns.push(error.group("error").about(format!(
-            "the geometric mean over the costs of the root mean square error within {budget} evaluations \
-             and backward passes; a dash where that is too little"
-        )));
+        // The columns of the other budgets need no words of their own.
+        let about = match i {
+            0 => {
+                "the geometric mean over the costs of the root mean square error within so many \
+                  evaluations and backward passes; a dash where that is too few"
+            }
+            _ => "",
+        };
+        columns.push(error.group("error").about(about));
     }
     let by = match problem.means.len() {
         1 => "the mean",
-        _ if problem.kind() == FamilyKind::Categorical => "the logits",
+        _ if problem.family.is_vector() => "the logits",
         _ => "the means",
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
@@ -228,7 +232,7 @@ fn advice(summary: &Summary) -> Option<Table> {
             |one: &Recommendation| one.best.trained,
         )
         .group(BEST)
-        .about("whether it has state that is trained before"),
+        .about("whether it has learned state, which was trained beforehand"),
         Column::new("best.failures", "fails", error, |one: &Recommendation| {
             one.best.failures
         })
@@ -270,8 +274,7 @@ fn advice(summary: &Summary) -> Option<Table> {
     let mut rows = recommendations(&summary.rows, &summary.budgets);
     rows.retain(asked_for);
     let table = Table::new(&columns, &rows, label).look(
-        "Look at the number of variables before the name: what is best for one variable can be too dear for \
-         ten, and what one problem shows is no more than that.",
+        "Look at the number of variables first: what is best for one variable can be too expensive for ten.",
     );
     (!table.rows.is_empty()).then(|| table.with_caption("recommendations"))
 }
@@ -322,7 +325,13 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
             significant,
             move |row: &Row| row.budgets[i].as_ref().map(|one| one.rmse),
         );
-        let about = "root mean square error of the largest estimate that a budget pays for";
+        let about = match i {
+            0 => {
+                "in the tables of every number, the root mean square error of the largest estimate that \
+                  the budget allows"
+            }
+            _ => "",
+        };
         columns.push(rmse.group("error").about(about));
     }
     columns.push(Column::new(

@@ -27,7 +27,7 @@ impl Experiment for PoissonGame {
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str =
         "--seeds 6 --block 2 --epochs 20 --estimators pwgf muprop reinforce:baseline=loo";
-    const QUICK: &'static [Plan] = &[("poisson", "")];
+    const QUICK: &'static [Plan] = &[("poisson", "--seeds 10")];
     const FULL: &'static [Plan] = &[("poisson", "")];
 
     type Arguments = Arguments;

@@ -18,7 +18,7 @@ use super::game::{Game, draw};
 pub struct Curve {
     /// What it shows.
     pub label: String,
-    /// The estimator; empty for a line that is not about one.
+    /// The row as it is asked for; empty for a line that is not about one.
     pub spec: String,
     /// Points from left to right.
     pub points: Vec<(f64, f64)>,
@@ -38,7 +38,7 @@ pub fn learning_curves(config: &Config, cells: &[Cell]) -> Vec<Curve> {
         }
         Curve {
             label: row.label.clone(),
-            spec: row.spec.to_string(),
+            spec: row.id.clone(),
             points,
             band,
         }
@@ -55,7 +55,7 @@ pub fn distances(config: &Config, cells: &[Cell]) -> Vec<Curve> {
     };
     let curve = |row: &Row| Curve {
         label: row.label.clone(),
-        spec: row.spec.to_string(),
+        spec: row.id.clone(),
         points: rates_of(config, cells, row)
             .enumerate()
             .map(|(epoch, rates)| (epoch as f64, distance(rates)))

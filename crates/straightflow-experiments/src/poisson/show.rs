@@ -81,8 +81,7 @@ fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
         Column::new("settle", "settled", Format::Decimals(0), settle)
             .group(OURS)
             .about(
-                "the step from which on the rate stays near that of the data; or how many games come to \
-                 that",
+                "the step after which the rate stays near that of the data; or how many games get there",
             ),
     ]
 }
@@ -101,8 +100,8 @@ fn lead(summary: &Summary) -> String {
         seeds => format!("{seeds} seeds"),
     };
     format!(
-        "Data from Pois({}), generator from {}, {seeds} of {} epochs, {data}{objective}. Mean and deviations \
-         over the last {} epochs; a game has settled when it stays within {:.2} of the rate.",
+        "Data from Pois({}); the generator starts at rate {}. {seeds} of {} epochs, {data}{objective}. Mean and \
+         deviations are over the last {} epochs; a game has settled when it stays within {:.2} of the true rate.",
         summary.rate, summary.init, summary.epochs, summary.tail, summary.tolerance,
     )
 }

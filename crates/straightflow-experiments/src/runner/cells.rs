@@ -30,9 +30,11 @@ pub(super) struct Known<O> {
     pub(super) outcomes: Vec<Option<Result<O, String>>>,
     /// Whether they have a record.
     pub(super) recorded: Vec<bool>,
+    /// The cell that alone is to be run, instead of all without an outcome.
+    pub(super) only: Option<usize>,
 }
 
-/// Runs all cells without an outcome. The first failure stops the others, unless the experiment outlives
+/// Runs the cells that are to be run. The first failure stops the others, unless the experiment outlives
 /// it.
 pub(super) fn run<E: Experiment>(
     experiment: &E,
@@ -42,13 +44,14 @@ pub(super) fn run<E: Experiment>(
     assignment: &Assignment,
     progress: &mut Progress,
     screen: &mut dyn Screen,
-) -> Result<Vec<Result<E::Outcome, String>>, RunError> {
+) -> Result<Vec<Option<Result<E::Outcome, String>>>, RunError> {
     let Known {
         mut outcomes,
         recorded,
+        only,
     } = known;
     let open: Vec<usize> = (0..names.len())
-        .filter(|i| outcomes[*i].is_none())
+        .filter(|cell| outcomes[*cell].is_none() && only.is_none_or(|only| only == *cell))
         .collect();
     let next = AtomicUsize::new(0);
     let cancelled = AtomicBool::new(false);
@@ -134,7 +137,7 @@ pub(super) fn run<E: Experiment>(
         cancelled.store(true, Ordering::Relaxed);
         listened
     })?;
-    Ok(outcomes.into_iter().flatten().collect())
+    Ok(outcomes)
 }
 
 /// The threads of a worker: one if cells run at once, because sums would otherwise depend on the number of

@@ -112,7 +112,7 @@ impl Desk<'_> {
     /// If it cannot be read.
     pub fn checkpoint(&self) -> Result<Option<Vec<u8>>, RunError> {
         match self.place() {
-            Some(place) => read_if_there(&place.join(CHECKPOINT)),
+            Some(place) => Ok(read_if_there(&place.join(CHECKPOINT))?),
             None => Ok(None),
         }
     }
@@ -145,6 +145,7 @@ impl Desk<'_> {
             jobs: 1,
             command: self.command,
             may_grow: true,
+            failures: &[],
             stop: self.stop,
         };
         let done = work(experiment, &assignment, &mut Forward(self))?;
@@ -167,15 +168,14 @@ pub(super) fn locked(run: &Mutex<Run>) -> MutexGuard<'_, Run> {
 }
 
 /// The bytes of a file, or none if there is no such file.
-pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, RecordError> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(RecordError::Read {
             path: path.to_owned(),
             source,
-        }
-        .into()),
+        }),
     }
 }
 

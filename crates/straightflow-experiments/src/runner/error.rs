@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use straightflow_report::RecordError;
 
 use super::config::ConfigError;
+use crate::grid::GridError;
 
 type Cause = Box<dyn Error + Send + Sync>;
 
@@ -70,6 +71,9 @@ pub enum RunError {
         /// Why.
         source: Box<RunError>,
     },
+    /// A grid or one of its cells.
+    #[error(transparent)]
+    Grid(GridError),
     /// The threads could not be made.
     #[error("no thread could be started")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -92,6 +96,7 @@ impl RunError {
             Self::Refused(_) | Self::Config(_) | Self::Summary { .. } => true,
             Self::TooManyRecords { .. } => true,
             Self::Record(error) => error.is_bad_input(),
+            Self::Grid(error) => error.is_bad_input(),
             Self::Cell { source, .. } => source.is_bad_input(),
             Self::Stopped
             | Self::Failed(_)
@@ -102,8 +107,17 @@ impl RunError {
     }
 }
 
+impl From<GridError> for RunError {
+    fn from(error: GridError) -> Self {
+        match error {
+            GridError::Stopped => Self::Stopped,
+            error => Self::Grid(error),
+        }
+    }
+}
+
 /// An error with all of its causes, in one line.
-pub(super) fn in_one_line(error: &dyn Error) -> String {
+pub(crate) fn in_one_line(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -15,23 +15,26 @@ mod timing;
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use straightflow_report::Run;
 use straightflow_report::page::Table;
 use straightflow_report::record::{CONFIG, SUMMARY, TIMING};
 
+pub(crate) use command::repeating_words;
 pub use command::{command_line, quoted};
 pub use config::{ConfigError, ConfigFault, Recorded, read as read_config};
 pub(crate) use desk::read_if_there;
 pub use desk::{CELLS, CHECKPOINT, Desk};
 pub use error::RunError;
+pub(crate) use error::in_one_line;
 pub use interrupt::Interrupt;
 pub use progress::{Nowhere, Screen};
 pub use timing::{cores, cpu, now};
 
 use crate::experiment::{Ended, Experiment, Recalled};
+use crate::grid;
 use cells::Known;
 use desk::locked;
 use progress::Progress;
@@ -47,6 +50,8 @@ pub struct Assignment<'a> {
     pub command: &'a str,
     /// Whether a run in the directory may [become](Experiment::may_become) this one.
     pub may_grow: bool,
+    /// Cells that failed elsewhere, with their reasons, and are not to be tried again.
+    pub failures: &'a [(usize, String)],
     /// Whether the run is to stop where it is.
     pub stop: &'a (dyn Fn() -> bool + Sync),
 }
@@ -101,7 +106,10 @@ pub fn work<E: Experiment>(
         .map(|path| open(experiment, path, assignment.may_grow));
     let opened = opened.transpose()?.map(Mutex::new);
     let names = experiment.cells();
-    let known = recall(experiment, names.len(), opened.as_ref())?;
+    if let Some(run) = &opened {
+        grid::collect(experiment, &names, &mut locked(run))?;
+    }
+    let mut known = recall(experiment, names.len(), opened.as_ref(), 0)?;
     if let Some(run) = opened.as_ref()
         && E::SUMMARY_SUFFICES
         && let Some(summary) = read_summary::<E>(locked(run).path())?
@@ -121,6 +129,9 @@ pub fn work<E: Experiment>(
         1 => screen.note("going on after 1 recorded cell"),
         some => screen.note(&format!("going on after {some} recorded cells")),
     }
+    for (cell, reason) in assignment.failures {
+        known.outcomes[*cell] = Some(Err(reason.clone()));
+    }
     let mut progress = Progress::new(start, &complete);
     let outcomes = cells::run(
         experiment,
@@ -131,6 +142,7 @@ pub fn work<E: Experiment>(
         &mut progress,
         screen,
     )?;
+    let outcomes: Vec<Result<E::Outcome, String>> = outcomes.into_iter().flatten().collect();
 
     let summary = experiment.summarise(&outcomes);
     let share = progress.own_share();
@@ -163,6 +175,71 @@ pub fn work<E: Experiment>(
     })
 }
 
+/// Runs one cell and records it; a run that has no other cell goes on to its end.
+///
+/// # Errors
+///
+/// As [`work`], and if the cell fails.
+pub(crate) fn work_on_cell<E: Experiment>(
+    experiment: &E,
+    cell: usize,
+    assignment: &Assignment,
+    screen: &mut dyn Screen,
+) -> Result<(), RunError> {
+    let names = experiment.cells();
+    let count = names.len();
+    if count == 1 {
+        return work(experiment, assignment, screen).map(|_| ());
+    }
+    let opened = assignment
+        .directory
+        .map(|path| open(experiment, path, assignment.may_grow));
+    let opened = opened.transpose()?.map(Mutex::new);
+    // The records of experiments that do not say which cell they are of are in the order of the cells.
+    let mut known = recall(experiment, count, opened.as_ref(), cell)?;
+    if known.recorded[cell] {
+        return Ok(());
+    }
+    known.only = Some(cell);
+    let others: Vec<bool> = (0..count).map(|other| other != cell).collect();
+    let mut progress = Progress::new(Instant::now(), &others);
+    let mut outcomes = cells::run(
+        experiment,
+        &names,
+        known,
+        opened.as_ref(),
+        assignment,
+        &mut progress,
+        &mut OneOf { count, screen },
+    )?;
+    match outcomes.swap_remove(cell) {
+        Some(Err(reason)) => Err(RunError::Unfinished {
+            cell: names[cell].clone(),
+            others: String::new(),
+            reason,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The progress of a single cell, from that of a run whose other cells count as complete.
+struct OneOf<'a> {
+    count: usize,
+    screen: &'a mut dyn Screen,
+}
+
+impl Screen for OneOf<'_> {
+    fn progress(&mut self, share: f64, left: Option<Duration>) {
+        let count = self.count as f64;
+        self.screen
+            .progress((share * count - (count - 1.0)).clamp(0.0, 1.0), left);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.screen.note(text);
+    }
+}
+
 /// A summary as it is written: with its tables, whose columns say what the numbers are.
 #[derive(Serialize)]
 pub(crate) struct Results<'a, S> {
@@ -183,7 +260,11 @@ impl<'a, S: Serialize> Results<'a, S> {
 }
 
 /// Opens the directory of a run, also one whose configuration may become this one.
-fn open<E: Experiment>(experiment: &E, path: &Path, may_grow: bool) -> Result<Run, RunError> {
+pub(crate) fn open<E: Experiment>(
+    experiment: &E,
+    path: &Path,
+    may_grow: bool,
+) -> Result<Run, RunError> {
     let config = experiment.config();
     let recorded = |config: &E::Config| Recorded::new(E::ID, config.clone());
     let file = path.join(CONFIG);
@@ -204,21 +285,24 @@ fn open<E: Experiment>(experiment: &E, path: &Path, may_grow: bool) -> Result<Ru
     Ok(run)
 }
 
+/// What the records say, the first of which is that of the cell `first` if they do not say it themselves.
 fn recall<E: Experiment>(
     experiment: &E,
     cells: usize,
     opened: Option<&Mutex<Run>>,
+    first: usize,
 ) -> Result<Known<E::Outcome>, RunError> {
     let mut known = Known {
         outcomes: (0..cells).map(|_| None).collect(),
         recorded: vec![false; cells],
+        only: None,
     };
     let Some(run) = opened else {
         return Ok(known);
     };
     let run = locked(run);
     for (place, record) in run.metrics::<E::Record>()?.into_iter().enumerate() {
-        let (cell, outcome) = match experiment.recall(place, record)? {
+        let (cell, outcome) = match experiment.recall(first + place, record)? {
             Recalled::Complete(cell, outcome) => (cell, Some(Ok(outcome))),
             Recalled::Elsewhere(cell) => (cell, None),
             Recalled::Part => continue,

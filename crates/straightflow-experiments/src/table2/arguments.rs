@@ -5,6 +5,7 @@ use straightflow::estimator::Spec;
 
 use super::config::TableConfig;
 use crate::arguments::{count, given, word};
+use crate::device::{PROCESSORS, Processor};
 use crate::vae::{
     ARCHITECTURES, Architecture, ImageArguments, LATENTS, Latent, PROTOCOLS, Protocol, Source,
     VaeError,
@@ -28,7 +29,7 @@ pub struct Arguments {
     /// other latent variables, those that take them].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
-    /// Estimators that the paper does not have as well.
+    /// Also run estimators that the paper does not have.
     #[arg(long, conflicts_with_all = ["estimators", "config", "resume"])]
     beyond: bool,
     /// Which images, and the settings that come with them [default: threshold].
@@ -37,6 +38,9 @@ pub struct Arguments {
     /// The latent variables [default: bernoulli].
     #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
     latent: Option<Latent>,
+    /// What tensors are computed on [default: cpu].
+    #[arg(long, value_name = "DEVICE", value_parser = word::<Processor>(PROCESSORS))]
+    device: Option<Processor>,
     /// Runs for each architecture and estimator, with the seeds from 1 on [default: 1].
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     seeds: Option<u64>,
@@ -81,6 +85,7 @@ impl Arguments {
         }
         let config = TableConfig {
             latent: self.latent.unwrap_or(config.latent),
+            device: self.device.unwrap_or(config.device),
             archs: given(&self.arch, config.archs),
             estimators: given(&self.estimators, config.estimators),
             seeds: self.seeds.unwrap_or(config.seeds),

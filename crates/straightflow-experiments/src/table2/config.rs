@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use straightflow::estimator::Spec;
 
+use crate::device::Processor;
 use crate::vae::{Architecture, Config, Latent, Protocol, Settings, Source, VaeError};
 
 /// The estimators of the paper's table. Its pWGF is there twice: with the default configuration, which
@@ -71,6 +72,9 @@ pub struct TableConfig {
     pub data_sha256: String,
     /// The latent variables.
     pub latent: Latent,
+    /// What tensors are computed on; records before there was a choice do not mention the CPU.
+    #[serde(default, skip_serializing_if = "Processor::is_cpu")]
+    pub device: Processor,
     /// The networks.
     pub archs: Vec<Architecture>,
     /// The estimators.
@@ -102,6 +106,7 @@ impl TableConfig {
             data: data.name().to_owned(),
             data_sha256: data.checksum().to_owned(),
             latent,
+            device: Processor::Cpu,
             archs: Architecture::ALL.to_vec(),
             estimators: default_estimators(latent, beyond),
             seeds: 1,
@@ -136,6 +141,7 @@ impl TableConfig {
                 for seed in 1..=self.seeds {
                     let settings = Settings {
                         latent: self.latent,
+                        device: self.device,
                         protocol: self.protocol,
                         epochs: (self.epochs > 0).then_some(self.epochs),
                         images: (self.images > 0).then_some(self.images),

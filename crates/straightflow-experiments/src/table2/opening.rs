@@ -127,7 +127,7 @@ fn debiased(rows: &[TableRow]) -> Option<Finding> {
     // What it is compared with is worth more than how long.
     let weight = others.len() as f64 * 1e6 + own.epochs as f64;
     let text = format!(
-        "Made unbiased, that idea is ahead of the unbiased methods of the field: debiased straight-through has {:.2} \
+        "Made unbiased, that idea is ahead of the unbiased methods beside it: debiased straight-through has {:.2} \
          nats after {} ({}), {}.",
         own.test_nelbo,
         epochs(own),
@@ -170,10 +170,9 @@ pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
     let mut cells: Vec<GlanceCell> = own.collect();
     cells.extend(bits().filter_map(beside).map(recorded));
     (!cells.is_empty()).then(|| Glance {
-        caption: "Table 2 at a glance: test negative ELBO in nats, less is better".to_owned(),
+        caption: "Table 2 at a glance: test negative ELBO in nats, lower is better".to_owned(),
         look: "The longest run of each cell, from these runs and from the records of the repository, beside the \
-               paper's number. Look at the epochs before you compare: the whole training of our protocol is 400 \
-               or 1500 of them."
+               paper's number. Mind the epochs when you compare: our protocol has 400, for two layers 1500."
             .to_owned(),
         cells,
     })

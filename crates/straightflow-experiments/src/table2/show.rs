@@ -41,7 +41,7 @@ pub(super) fn page(summary: &TableSummary) -> Page {
     .at(place::TABLE2)
     .findings(findings(rows))
     .tables(tables.into_iter().map(|table| {
-        table.look("Look at the column test: nats for each image, less is better. Compare rows of equal epochs only.")
+        table.look("Look at the column test: nats per image, lower is better. Compare rows with equal epochs only.")
     }))
     .figures(plots::draw(summary))
     .remarks(remarks.into_iter().flatten())
@@ -91,20 +91,20 @@ fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
         bound("test_nelbo", "test", |row| row.test_nelbo)
             .group(OURS)
             .about(
-                "negative ELBO of the test images; a difference above zero is one where the paper's is better, \
-                 and a run that is shorter than the whole training has none",
+                "negative ELBO of the test images; a positive difference means that the paper's number is \
+                 better; runs shorter than the whole training have none",
             )
             .paper("Table 2", |row| row.paper)
             .compared_if(is_whole),
         Column::new("test_nelbo_sd", "sd", Format::Decimals(2), |row: &TableRow| row.test_nelbo_sd)
             .group(OURS)
-            .about("standard deviation of it over seeds; a dash for one seed"),
+            .about("its standard deviation over seeds; a dash for one seed"),
         bound("test_bound_100", &format!("{bound_samples} draws"), |row| row.test_bound_100)
             .about(BOUND),
         bound("train_nelbo", "train", |row| row.train_nelbo)
-            .about("negative ELBO of the images that the training uses"),
+            .about("negative ELBO of the training images"),
         bound("valid_nelbo", "valid", |row| row.valid_nelbo)
-            .about("negative ELBO of images that are kept aside"),
+            .about("negative ELBO of the validation images"),
         Column::new("gradient_variance", "variance", Format::Significant(3), |row: &TableRow| {
             row.gradient_variance
         })
@@ -155,7 +155,7 @@ fn unfinished(rows: &[TableRow]) -> Option<String> {
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "These rows have runs that did not end, their numbers are those of the others: {}.",
+            "Some runs of these rows failed; their numbers are those of the others: {}.",
             names.join("; ")
         )
     })

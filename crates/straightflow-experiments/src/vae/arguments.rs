@@ -8,6 +8,7 @@ use straightflow::estimator::Spec;
 use super::config::{Architecture, Config, Direct, Latent, Settings};
 use super::protocol::{Centring, Prior, Protocol, Source};
 use crate::arguments::{Words, count, word};
+use crate::device::{PROCESSORS, Processor};
 use crate::runner::RunError;
 
 /// The networks, in words.
@@ -64,7 +65,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// Which images, and how many of them.
 #[derive(Args, Debug)]
 pub struct ImageArguments {
-    /// The largest number of images of each split, for a quick look [default: all].
+    /// Use at most this many images of each split, for a quick look [default: all].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     pub(crate) images: Option<usize>,
     /// The draws of the bound at the end [default: 100].
@@ -132,6 +133,9 @@ pub struct Arguments {
     /// protocol's].
     #[arg(long, value_name = "PARTITION")]
     partition: Option<String>,
+    /// What tensors are computed on [default: cpu].
+    #[arg(long, value_name = "DEVICE", value_parser = word::<Processor>(PROCESSORS))]
+    device: Option<Processor>,
     /// The seed of all randomness [default: 1].
     #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
     seed: Option<u64>,
@@ -164,6 +168,10 @@ impl Arguments {
         let centring = |value: Option<Centring>| value.map(|value| value.name().to_owned());
         let flags = [
             flag("--arch", Some(config.arch.name().to_owned())),
+            flag(
+                "--device",
+                Some(config.device.name().to_owned()).filter(|_| !config.device.is_cpu()),
+            ),
             flag("--latent", Some(config.latent.name().to_owned())),
             flag("--protocol", Some(config.protocol.name().to_owned())),
             flag("--estimator", Some(config.estimator.to_string())),
@@ -205,6 +213,7 @@ impl Arguments {
         }
         Settings {
             arch: self.arch.unwrap_or(from.arch),
+            device: self.device.unwrap_or(from.device),
             latent: self.latent.unwrap_or(from.latent),
             estimator,
             samples,

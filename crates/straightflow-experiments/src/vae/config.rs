@@ -8,6 +8,7 @@ use straightflow_data::{Partition, Split};
 
 use super::error::VaeError;
 use super::protocol::{Centring, Preset, Prior, Protocol, Source};
+use crate::device::Processor;
 
 /// The units of a hidden layer and the default number of latent variables.
 pub(super) const WIDTH: usize = 200;
@@ -116,6 +117,9 @@ impl Direct {
 pub struct Config {
     /// The networks.
     pub arch: Architecture,
+    /// What tensors are computed on; records before there was a choice do not mention the CPU.
+    #[serde(default, skip_serializing_if = "Processor::is_cpu")]
+    pub device: Processor,
     /// The latent variables.
     pub latent: Latent,
     /// The estimator.
@@ -163,6 +167,8 @@ pub struct Config {
 pub struct Settings {
     /// The networks.
     pub arch: Architecture,
+    /// What tensors are computed on.
+    pub device: Processor,
     /// The latent variables.
     pub latent: Latent,
     /// The estimator.
@@ -208,6 +214,7 @@ impl Settings {
     pub fn new(arch: Architecture, estimator: Spec) -> Self {
         Self {
             arch,
+            device: Processor::Cpu,
             latent: Latent::Bernoulli,
             estimator,
             samples: None,
@@ -256,6 +263,7 @@ impl Settings {
         let partition = data.partition().unwrap_or(preset.partition);
         let config = Config {
             arch: self.arch,
+            device: self.device,
             latent: self.latent,
             direct: self
                 .direct
@@ -302,6 +310,7 @@ impl Config {
     /// The first that is found.
     pub fn check(&self, data: &Source) -> Result<(), VaeError> {
         data.check(&self.data, &self.data_sha256)?;
+        self.device.check()?;
         let wanted = |setting: &'static str, allowed: &'static str, got: String| {
             Err(VaeError::Setting {
                 setting,
@@ -390,6 +399,7 @@ impl Config {
         let partition = preset.partition.to_string();
         Settings {
             arch: self.arch,
+            device: self.device,
             latent: self.latent,
             estimator: self.estimator.clone(),
             samples: None,

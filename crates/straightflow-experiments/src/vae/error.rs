@@ -1,5 +1,7 @@
 //! What can go wrong in a run.
 
+use crate::device::ProcessorError;
+
 /// Why a model could not be trained.
 #[derive(Debug, thiserror::Error)]
 pub enum VaeError {
@@ -29,7 +31,7 @@ pub enum VaeError {
     )]
     BinaryImages,
     /// A split without images.
-    #[error("the training, validation and test images must be at least one each")]
+    #[error("the training, validation and test sets need at least one image each")]
     EmptySplit,
     /// The estimator was refused.
     #[error(transparent)]
@@ -42,8 +44,11 @@ pub enum VaeError {
         "the images are not those that were recorded as `{0}`: give the same directory with --data"
     )]
     OtherData(String),
+    /// What tensors are to be computed on is not there.
+    #[error(transparent)]
+    Device(#[from] ProcessorError),
     /// Two cells of a table would be the same run.
-    #[error("`{0}` stands in the table twice")]
+    #[error("`{0}` is in the table twice")]
     CellTwice(String),
     /// A table without cells.
     #[error("the table has no cells: it needs an architecture, an estimator and a seed at least")]

@@ -6,12 +6,12 @@ use super::summary::{Row, Summary};
 use crate::experiment::place;
 
 /// What two experiments say about one number.
-pub(crate) const BOUND: &str = "of the negative log-likelihood of the test images, by weighted samples for each; but for noise it is \
-                                not above the negative ELBO";
+pub(crate) const BOUND: &str = "an upper bound on the negative log-likelihood of the test images, from weighted samples; up to noise, at \
+                                most the negative ELBO";
 pub(crate) const VARIANCE: &str =
     "running variance of the encoder's gradient, summed over its parameters";
-pub(crate) const EVALUATIONS: &str = "evaluations of the cost in a step, for each image";
-pub(crate) const GRADIENTS: &str = "backward passes through the cost in a step, for each image";
+pub(crate) const EVALUATIONS: &str = "evaluations of the cost per step and image";
+pub(crate) const GRADIENTS: &str = "backward passes through the cost per step and image";
 
 pub(super) fn page(summary: &Summary) -> Page {
     let tables = Table::split(
@@ -62,10 +62,10 @@ fn columns(bound_samples: usize) -> Vec<Column<Row>> {
     let each = Format::Decimals(1);
     vec![
         nelbo("train_nelbo", "train", |row| row.train_nelbo)
-            .about("negative ELBO of all training images, for each image"),
+            .about("negative ELBO of the training images, per image"),
         nelbo("valid_nelbo", "valid", |row| row.valid_nelbo)
-            .about("the same of images that are kept aside"),
-        nelbo("test_nelbo", "test", |row| row.test_nelbo).about("the same of the test images"),
+            .about("the same for the validation images"),
+        nelbo("test_nelbo", "test", |row| row.test_nelbo).about("the same for the test images"),
         nelbo(
             "test_bound_100",
             &format!("{bound_samples}-sample bound"),

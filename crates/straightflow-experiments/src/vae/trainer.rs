@@ -6,7 +6,7 @@ mod tests;
 use crate::adam::AdamConfig;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
 use straightflow::Key;
 use straightflow::distribution::Law;
@@ -101,7 +101,7 @@ impl<'a> Trainer<'a> {
     /// Bad settings, or data that does not belong to them.
     pub fn new(config: &'a Config, data: &'a Source) -> Result<Self, VaeError> {
         config.check(data)?;
-        let device = Device::flex().autodiff();
+        let device = config.device.open()?.autodiff();
         let keys = Keys::new(config.seed);
         let images = Images::new(config, data, keys.images, &device)?;
         let estimator = config.estimator.build().map_err(VaeError::Estimator)?;

@@ -3,7 +3,6 @@
 mod checkpoints;
 mod cost;
 mod direct;
-mod documents;
 mod records;
 mod scalar;
 mod training;

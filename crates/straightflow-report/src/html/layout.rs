@@ -39,6 +39,8 @@ struct Section<'a> {
     /// Long tables, folded by chapters.
     chapters: Vec<Chapter<'a>>,
     explanations: Vec<Explanation<'a>>,
+    /// The section that explains the other columns.
+    explained: Option<String>,
     remarks: Vec<&'a str>,
     facts: &'a [(String, String)],
     timing: Vec<(String, String)>,
@@ -81,7 +83,7 @@ struct Line<'a> {
 }
 
 /// A heading of a table and what it means.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Explanation<'a> {
     heading: String,
     about: &'a str,
@@ -102,6 +104,7 @@ fn switches() -> String {
 /// What several runs of an experiment have in common is said once, where it comes up first.
 fn say_once<'a>(sections: &mut [Section<'a>]) {
     let mut said: Vec<&'a str> = Vec::new();
+    let mut explained: Vec<(Explanation<'a>, String)> = Vec::new();
     for section in sections {
         if said.contains(&section.about) {
             section.about = "";
@@ -109,6 +112,16 @@ fn say_once<'a>(sections: &mut [Section<'a>]) {
         section.remarks.retain(|remark| !said.contains(remark));
         said.push(section.about);
         said.extend(&section.remarks);
+        section.explanations.retain(|one| {
+            let mut known = explained.iter();
+            let first = known.find(|(known, _)| known == one);
+            if let Some((_, anchor)) = first {
+                section.explained = Some(anchor.clone());
+            }
+            first.is_none()
+        });
+        let new = section.explanations.iter().cloned();
+        explained.extend(new.map(|one| (one, section.anchor.clone())));
     }
 }
 
@@ -144,6 +157,7 @@ impl<'a> Section<'a> {
             tables: shown().map(Grid::new).collect(),
             chapters: chapters(&page.tables),
             explanations: explanations(&page.tables),
+            explained: None,
             remarks: page.remarks.iter().map(String::as_str).collect(),
             facts: &page.facts,
             timing: run

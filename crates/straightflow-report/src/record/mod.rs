@@ -47,6 +47,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+pub use atomic::is_temporary;
 pub use error::RecordError;
 
 /// The name of the file with the configuration.
@@ -268,12 +269,30 @@ pub fn write_file(path: &Path, text: &str) -> io::Result<()> {
     write_file_bytes(path, text.as_bytes())
 }
 
+/// Like [`write_file`], but fails if there is something at `path` already. Of several processes that try,
+/// one succeeds.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn create_file(path: &Path, text: &str) -> io::Result<()> {
+    atomic::create(path, text)
+}
+
 /// [`write_file`] for files of any kind.
 ///
 /// # Errors
 /// Those of the operating system.
 pub fn write_file_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     atomic::replace(path, |out| out.write_all(bytes))
+}
+
+/// What was recorded in the directory of a run that need not be open.
+///
+/// # Errors
+/// The file cannot be read, or a line is not a `T`.
+pub fn read_metrics<T: DeserializeOwned>(directory: &Path) -> Result<Vec<T>, RecordError> {
+    let path = directory.join(METRICS);
+    parse_lines(&path, &read(&path)?)
 }
 
 /// The records in the bytes of a `metrics.jsonl`, without a torn last line. The path is for messages.

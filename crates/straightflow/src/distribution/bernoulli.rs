@@ -209,7 +209,7 @@ impl Formulas for Fixed {
         1.0 - 2.0 * z
     }
 
-    fn moved(&self, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
+    fn moved(&self, _natural: Tensor<3>, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
         -z + 1.0
     }
 }

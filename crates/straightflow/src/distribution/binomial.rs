@@ -166,7 +166,7 @@ impl Formulas for Fixed {
         if side < z / self.trials() { -1.0 } else { 1.0 }
     }
 
-    fn moved(&self, z: Tensor<4>, side: Option<Tensor<4>>) -> Tensor<4> {
+    fn moved(&self, _natural: Tensor<3>, z: Tensor<4>, side: Option<Tensor<4>>) -> Tensor<4> {
         let side = side.expect("uniform numbers for the sides of the steps");
         let up = side.lower(z.clone() / self.trials()).bool_not();
         let up = up.float().cast(z.dtype());

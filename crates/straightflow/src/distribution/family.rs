@@ -56,7 +56,7 @@ macro_rules! families {
             /// for kind in FamilyKind::ALL {
             ///     let (family, natural) = &kind.examples()[0];
             ///     assert_eq!(family.kind(), *kind);
-            ///     assert_eq!(natural.len() > 1, family.is_one_hot());
+            ///     assert_eq!(natural.len() > 1, family.is_vector());
             /// }
             /// ```
             pub fn examples(self) -> Vec<(Family, Vec<f64>)> {
@@ -118,6 +118,33 @@ families! {$
     },
     /// 0, 1, 2, .., the failures before a success; natural parameter: the logarithm of the mean.
     geometric::Geometric,
+    /// `size` of `m` items as a vector of zeros and ones; natural parameters: `m` logits.
+    subset::Subset {
+        /// The number of ones.
+        size: u32
+    },
+    /// A number on a lattice, one of the two neighbours; parameter: the mean, which is rounded.
+    rounded::Rounded {
+        /// The distance of two neighbours.
+        step: f64,
+        /// The least value, a multiple of the step.
+        min: Option<f64>,
+        /// The largest value, a multiple of the step.
+        max: Option<f64>
+    },
+}
+
+impl FamilyKind {
+    /// The families whose score has a bounded variance: all but [`Rounded`](Self::Rounded).
+    pub const WITH_SCORE: &'static [Self] = &[
+        Self::Bernoulli,
+        Self::Categorical,
+        Self::Poisson,
+        Self::Binomial,
+        Self::NegativeBinomial,
+        Self::Geometric,
+        Self::Subset,
+    ];
 }
 
 impl fmt::Display for FamilyKind {
@@ -127,8 +154,8 @@ impl fmt::Display for FamilyKind {
 }
 
 impl Family {
-    /// The law of one coordinate with a natural parameter, or `None` for a categorical variable,
-    /// which is not ordered.
+    /// The law of one coordinate with a natural parameter, if it is a count: `None` for a vector,
+    /// which is not ordered, and for a number on a lattice.
     pub fn count_law(&self, natural: f64) -> Option<CountLaw> {
         with_formulas!(*self, formulas => formulas.count_law(natural))
     }
@@ -136,6 +163,12 @@ impl Family {
     /// Whether a sample is a one-hot vector over categories, rather than one ordered number.
     pub fn is_one_hot(&self) -> bool {
         with_formulas!(*self, formulas => formulas.is_one_hot())
+    }
+
+    /// Whether a variable is a vector of several numbers, one-hot or not, rather than one ordered
+    /// number.
+    pub fn is_vector(&self) -> bool {
+        with_formulas!(*self, formulas => formulas.is_vector())
     }
 
     /// Whether there are finitely many values.
@@ -162,6 +195,32 @@ impl Family {
     /// otherwise.
     pub(crate) fn trials_of_step(&self) -> Option<f64> {
         with_formulas!(*self, formulas => formulas.trials_of_step())
+    }
+
+    /// Whether a unit move exchanges two items of a vector.
+    pub(crate) fn has_swaps(&self) -> bool {
+        with_formulas!(*self, formulas => formulas.has_swaps())
+    }
+
+    /// Whether a unit move takes a uniform number, its `side`.
+    pub(crate) fn takes_side(&self) -> bool {
+        self.trials_of_step().is_some() || self.has_swaps()
+    }
+
+    /// The item that is exchanged with an item of a sample of one variable.
+    pub(crate) fn partner(&self, natural: &[f64], z: &[f64], item: usize, side: f64) -> usize {
+        with_formulas!(*self, formulas => formulas.partner(natural, z, item, side))
+    }
+
+    /// `d/d natural E K(x, y)` of a vector `x` of one variable and a point `y`, with the Gaussian
+    /// kernel of their distance.
+    pub(crate) fn kernel_response(&self, natural: &[f64], y: &[f64], bandwidth: f64) -> Vec<f64> {
+        with_formulas!(*self, formulas => formulas.kernel_response(natural, y, bandwidth))
+    }
+
+    /// Appends a value of a vector of `k` numbers, by its number.
+    pub(crate) fn push_state(&self, number: u64, k: usize, to: &mut Vec<f64>) {
+        with_formulas!(*self, formulas => formulas.push_state(number, k, to));
     }
 
     /// The natural parameter of one mean, kept where it is finite.

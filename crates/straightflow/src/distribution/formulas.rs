@@ -35,6 +35,11 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether a variable is a vector of `k` numbers, one-hot or not, rather than one number.
+    fn is_vector(&self) -> bool {
+        self.is_one_hot()
+    }
+
     /// Whether every number of a sample is 0 or 1, whatever the fixed numbers are.
     fn is_binary(&self) -> bool {
         false
@@ -53,6 +58,11 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
     /// What means that are given have to be below, and the whole condition in words.
     fn allowed_means(&self) -> (f64, &'static str) {
         (f64::INFINITY, "positive and finite")
+    }
+
+    /// Whether the natural parameters follow from the means by a formula.
+    fn has_natural_of_means(&self) -> bool {
+        true
     }
 
     /// The natural parameters of means, on their tape.
@@ -127,6 +137,22 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
         None
     }
 
+    /// The number of values of a vector of `k` numbers.
+    fn states(&self, k: usize) -> f64 {
+        k as f64
+    }
+
+    /// Appends a value of a vector of `k` numbers, by its number: for categories, a corner.
+    fn push_state(&self, number: u64, k: usize, to: &mut Vec<f64>) {
+        to.extend((0..k as u64).map(|category| f64::from(u8::from(category == number))));
+    }
+
+    /// The values of ordered coordinates from their numbers `[n, batch, d, 1]`, where the support
+    /// depends on the parameter.
+    fn values_of_states(&self, _natural: Tensor<3>, numbers: Tensor<4>) -> Tensor<4> {
+        numbers
+    }
+
     // Unit moves, and what they weigh in the gradient.
 
     /// See [`Law::weight`].
@@ -154,6 +180,23 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether a unit move exchanges two items of a vector of zeros and ones.
+    fn has_swaps(&self) -> bool {
+        false
+    }
+
+    /// The item that is exchanged with an item of a sample `z`, from the natural parameters of the
+    /// variable and a uniform number `side`.
+    fn partner(&self, _natural: &[f64], _z: &[f64], _item: usize, _side: f64) -> usize {
+        unreachable!("only items of a vector are exchanged")
+    }
+
+    /// `d/d natural E K(x, y)` of a vector `x` and a point `y`, with the Gaussian kernel of their
+    /// distance.
+    fn kernel_response(&self, _natural: &[f64], _y: &[f64], _bandwidth: f64) -> Vec<f64> {
+        unreachable!("only subsets have it in closed form")
+    }
+
     /// The unit move of an ordered coordinate, 1 or -1. `side` is a uniform number for a family
     /// with [`trials_of_step`](Self::trials_of_step), and ignored by others.
     fn step(&self, _z: f64, _side: f64) -> f64 {
@@ -161,7 +204,7 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
     }
 
     /// Where [`step`](Self::step) leads, as tensors.
-    fn moved(&self, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
+    fn moved(&self, _natural: Tensor<3>, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
         z + 1.0
     }
 }

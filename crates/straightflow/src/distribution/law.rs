@@ -14,9 +14,9 @@ use crate::ops::{first_non_finite, guarded, leaf_like, to_host};
 /// Independent discrete variables of one family, in the shapes that estimators work with.
 ///
 /// Natural parameters are `[batch, d, k]` and samples `[n, batch, d, k]`, where `k` is the number
-/// of categories of a categorical variable and 1 for every other family. The typed distributions
-/// ([`Bernoulli`](super::Bernoulli), ...) wrap a law; they have parameters of any rank and hide the
-/// last dimension where it is 1.
+/// of categories of a categorical variable, that of the items of a subset, and 1 for every other
+/// family. The typed distributions ([`Bernoulli`](super::Bernoulli), ...) wrap a law; they have
+/// parameters of any rank and hide the last dimension where it is 1.
 #[derive(Clone, Debug)]
 pub struct Law {
     family: Family,
@@ -49,8 +49,14 @@ impl Law {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new), and if the natural parameters do not follow from the means by a
+    /// formula.
     pub fn from_means(family: Family, means: Tensor<3>) -> Result<Self> {
+        if !with_formulas!(family, formulas => formulas.has_natural_of_means()) {
+            return Err(Error::NoNatural {
+                family: family.kind(),
+            });
+        }
         let given = means.clone();
         let natural = with_formulas!(family, formulas => formulas.natural_of_means(given));
         let law = Self::new(family, natural)?;
@@ -256,7 +262,14 @@ impl Law {
     /// The samples with every ordered coordinate moved by one unit; see
     /// [`trials_of_step`](Family::trials_of_step) for `side`, uniform numbers of the shape of `z`.
     pub(crate) fn moved(&self, z: Tensor<4>, side: Option<Tensor<4>>) -> Tensor<4> {
-        with_formulas!(self.family, formulas => formulas.moved(z, side))
+        with_formulas!(self.family, formulas => formulas.moved(self.natural(), z, side))
+    }
+
+    /// The values of ordered coordinates from their numbers `[n, batch, d, 1]` in a window.
+    pub(crate) fn values_of_states(&self, numbers: Tensor<4>) -> Tensor<4> {
+        with_formulas!(self.family, formulas => {
+            formulas.values_of_states(self.natural(), numbers)
+        })
     }
 
     /// The entropy; see [`Distribution::entropy`](super::Distribution::entropy).
@@ -313,7 +326,7 @@ impl Law {
     }
 
     /// The law of each coordinate in double precision, in row-major order of `[batch, d]`; `None`
-    /// for a categorical variable.
+    /// for vectors and for numbers on a lattice.
     pub fn count_laws(&self) -> Option<Vec<CountLaw>> {
         let naturals = to_host(self.natural()).into_iter();
         with_formulas!(self.family, formulas => {
@@ -322,14 +335,15 @@ impl Law {
     }
 
     /// The values `lo..=hi` of each coordinate, in row-major order of `[batch, d]`, outside of
-    /// which each tail has probability at most `exp(-log_tail)`. A categorical variable has the
-    /// values `0..=k - 1`.
+    /// which each tail has probability at most `exp(-log_tail)`. The values of a vector are numbered
+    /// from 0, a categorical variable has `0..=k - 1`; so are the two neighbours on a lattice.
     pub fn window(&self, log_tail: f64) -> Vec<(u64, u64)> {
         match self.count_laws() {
             Some(laws) => laws.iter().map(|law| law.window(log_tail)).collect(),
             None => {
                 let [batch, d, k] = self.dims();
-                vec![(0, k as u64 - 1); batch * d]
+                let states = with_formulas!(self.family, formulas => formulas.states(k));
+                vec![(0, states as u64 - 1); batch * d]
             }
         }
     }
@@ -368,7 +382,7 @@ impl Law {
     }
 
     fn user_shape(family: Family, shape: [usize; 3]) -> Vec<usize> {
-        match family.is_one_hot() {
+        match family.is_vector() {
             true => shape.to_vec(),
             false => shape[..2].to_vec(),
         }

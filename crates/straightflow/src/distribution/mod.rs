@@ -9,6 +9,8 @@
 //! | [`Binomial`] | 0, .., trials | logit | `from_logits`, `from_means` |
 //! | [`NegativeBinomial`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
 //! | [`Geometric`] | 0, 1, 2, .. | log-mean | `from_log_means`, `from_means` |
+//! | [`Rounded`] | multiples of a step | the mean, any number | `from_values`, `bounded` |
+//! | [`Subset`] | vectors of `m` zeros and ones, `size` of them ones | `m` logits | `from_logits` |
 //!
 //! Parameters have any rank from 1 to 6, such as the `[batch, channels, height, width]` of feature
 //! maps; the last dimension of categorical ones is `k`, so they have at least rank 2. The rank is
@@ -34,7 +36,9 @@ mod moves;
 mod negative_binomial;
 mod poisson;
 mod rank;
+mod rounded;
 mod sampling;
+mod subset;
 
 pub use checks::Checks;
 pub use count::CountLaw;

@@ -9,7 +9,7 @@ use super::formulas::Formulas as _;
 use crate::ops::to_host;
 
 /// The moves from samples `z` `[n, batch, d, k]`, one for each coordinate; for a categorical
-/// variable, one to each category. Numbers are on the host, in row-major order.
+/// variable, one to each category; for a subset, one for each item. Numbers are on the host, in row-major order.
 ///
 /// With the cost's *slope* along each move, the gradient with respect to the natural parameters is
 /// the expectation of `sum over moves of weight * slope * direction`:
@@ -21,8 +21,9 @@ use crate::ops::to_host;
 /// | Poisson | `z -> z + 1` | the rate | `f(moved) - f(z)` |
 /// | Negative binomial(r), geometric (r = 1) | `z -> z + 1` | `m (r + z) / (r + m)` | `f(moved) - f(z)` |
 /// | Categorical | `z -> e_j`, `j` not the category of `z` | `p_j (1 - p_j)` | `f(moved) - f(z)` |
+/// | Subset | item `i` comes in for its partner, or goes out | `m_i (1 - m_i)` | `(1 - 2 z_i) (f(moved) - f(z))` |
 ///
-/// The direction is the coordinate itself. For a category it is `(e_j - p) / (1 - p_j)`, that is
+/// The direction is the coordinate itself, or the item. For a category it is `(e_j - p) / (1 - p_j)`, that is
 /// `e_j` less the probabilities of the others among themselves.
 #[derive(Clone, Debug)]
 pub(crate) struct Moves {
@@ -32,15 +33,19 @@ pub(crate) struct Moves {
     pub z: Vec<f64>,
     /// The weight of each move; zero where there is none.
     pub weight: Vec<f64>,
-    /// The step of each ordered coordinate, 1 or -1; empty for categories.
+    /// The step of each ordered coordinate or item, 1 or -1; empty for categories.
     step: Vec<f64>,
-    /// The probabilities and logits of categories, `[batch, d, k]`; empty for other families.
+    /// The probabilities of categories, `[batch, d, k]`; empty for other families.
     p: Vec<f64>,
+    /// The logits of categories and items, `[batch, d, k]`; empty for other families.
     logits: Vec<f64>,
+    /// The uniform numbers of a family whose moves exchange two items, `[n, batch, d]`.
+    side: Vec<f64>,
 }
 
 impl Moves {
-    /// The moves from `z`. A binomial law takes uniform numbers `side` `[n, batch, d, 1]`.
+    /// The moves from `z`. A family that [takes a side](super::Family::takes_side) has uniform
+    /// numbers `side` `[n, batch, d, 1]`.
     pub fn new(law: &Law, z: Tensor<4>, side: Option<Tensor<4>>) -> Self {
         let law = law.constant();
         let dims = z.dims();
@@ -50,20 +55,24 @@ impl Moves {
         });
         let weight = to_host(weight);
         let z = to_host(z);
+        let side = side.map_or_else(|| vec![1.0], to_host);
         let step = match family.is_one_hot() {
             true => Vec::new(),
             false => {
                 // Only a family of trials looks at the uniform numbers.
-                let side = side.map_or_else(|| vec![1.0; z.len()], to_host);
-                let draws = z.iter().zip(side);
+                let draws = z.iter().zip(side.iter().cycle());
                 with_formulas!(family, formulas => {
-                    draws.map(|(z, side)| formulas.step(*z, side)).collect()
+                    draws.map(|(z, side)| formulas.step(*z, *side)).collect()
                 })
             }
         };
-        let (p, logits) = match family.is_one_hot() {
-            true => (to_host(softmax(law.natural(), 2)), to_host(law.natural())),
-            false => Default::default(),
+        let p = match family.is_one_hot() {
+            true => to_host(softmax(law.natural(), 2)),
+            false => Vec::new(),
+        };
+        let logits = match family.is_vector() {
+            true => to_host(law.natural()),
+            false => Vec::new(),
         };
         Self {
             law,
@@ -73,6 +82,7 @@ impl Moves {
             step,
             p,
             logits,
+            side,
         }
     }
 
@@ -91,7 +101,11 @@ impl Moves {
     }
 
     pub fn is_categorical(&self) -> bool {
-        self.dims[3] > 1
+        self.law.family().is_one_hot()
+    }
+
+    pub fn has_swaps(&self) -> bool {
+        self.law.family().has_swaps()
     }
 
     /// The step of a move, 1 or -1; 1 for a category.
@@ -118,9 +132,22 @@ impl Moves {
             let start = self.variable(at);
             z[start..start + self.dims[3]].fill(0.0);
             z[at] = 1.0;
-        } else {
-            z[at] += self.step(index);
+            return;
         }
+        if self.has_swaps() {
+            let (k, start) = (self.dims[3], self.variable(at));
+            let variable = self.variable(index);
+            let logits = &self.logits[variable % self.logits.len()..][..k];
+            let (item, side) = (at - start, self.side[variable / k]);
+            let family = self.law.family();
+            let partner = family.partner(logits, &z[start..start + k], item, side);
+            if partner == item {
+                // The subset is empty or whole: there is no other one.
+                return;
+            }
+            z[start + partner] -= self.step(index);
+        }
+        z[at] += self.step(index);
     }
 
     /// What a gradient `df/dz` predicts of the slope of a move.

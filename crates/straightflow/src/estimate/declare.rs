@@ -27,7 +27,8 @@
 /// }
 /// ```
 ///
-/// After `families` there may be `objective: Bound`, if it is not an expectation that is estimated.
+/// After `families` there may be `also: &[..]`, families that some options take and the defaults do
+/// not, and `objective: Bound`, if it is not an expectation that is estimated.
 /// After `layers` there may be, in this order:
 ///
 /// * `noise: Uniform`: a draw takes uniform numbers, not hard samples;
@@ -63,6 +64,7 @@ macro_rules! method {
             id: $id:literal,
             name: $name:literal,
             families: $families:expr,
+            $(also: $also:expr,)?
             $(objective: $objective:ident,)?
             bias: $bias:ident $(on $exact_on:literal)?,
             needs: [$($need:ident),*],
@@ -84,6 +86,7 @@ macro_rules! method {
                 id: $id,
                 name: $name,
                 families: $families,
+                also: $crate::method!(@or $([$also])? [&[]]),
                 objective: $crate::method!(@objective $($objective)?),
                 bias: $crate::method!(@bias $bias $($exact_on)?),
                 needs: &[$($crate::estimator::Need::$need),*],

@@ -227,6 +227,8 @@ pub struct About {
     pub name: &'static str,
     /// The families that it supports.
     pub families: &'static [FamilyKind],
+    /// Those that it supports with some options only, and not with its defaults.
+    pub also: &'static [FamilyKind],
     /// The kind of objective that it takes.
     pub objective: ObjectiveKind,
     /// Its bias.

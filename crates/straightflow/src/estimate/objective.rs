@@ -42,9 +42,9 @@ impl fmt::Display for ObjectiveKind {
 
 /// A cost of random variables, and the distributions that they are drawn from.
 ///
-/// Variables may be stacked in layers $z_0, z_1, \dots$ with laws $q(z_l | z_0, \dots, z_{l-1})$:
-/// an encoder with several stochastic layers, say. A single variable is the case of one layer, and
-/// a closure `|z| ..` does for that; see
+/// Variables may be stacked in layers `z_0, z_1, …` with laws `q(z_l | z_0, …, z_{l-1})`: an
+/// encoder with several stochastic layers, say. A single variable is the case of one layer, and a
+/// closure `|z| ..` does for that; see
 /// [`EstimatorExt::estimate`](crate::estimator::EstimatorExt::estimate) and [`Single`].
 ///
 /// All layers are of one type `D`. Layers of different families are [`Law`]s, the canonical form,
@@ -115,7 +115,7 @@ pub trait Objective<D: Distribution> {
 
     /// The cost `[n, batch]` of samples of all layers, each `[n, batch, ..]`, with the distributions
     /// that they were drawn from.
-    /// [`layers_log_prob`](crate::estimator::layers_log_prob) is $\log q(z)$.
+    /// [`layers_log_prob`](crate::estimator::layers_log_prob) is `log q(z)`.
     ///
     /// The number of draws is not always the one that was asked for: an estimator may evaluate
     /// several points in one call. The cost of one draw must not depend on another.

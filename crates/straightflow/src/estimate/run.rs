@@ -126,7 +126,7 @@ pub trait Estimator: Described {
         let entry = self.entry();
         entry.need_samples(n, self.least_samples())?;
         let family = law.family().kind();
-        if !entry.families.contains(&family) {
+        if !entry.families.contains(&family) && !entry.also.contains(&family) {
             return Err(Error::UnsupportedFamily {
                 estimator: entry.id,
                 family,

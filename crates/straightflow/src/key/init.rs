@@ -11,8 +11,8 @@ impl Key {
     /// The same module with weights from the key, so that a run is reproducible. burn's own
     /// initialisers draw from a generator of the whole process.
     ///
-    /// Weights and biases of a unit are uniform between `-1 / sqrt(inputs)` and `1 / sqrt(inputs)`, as
-    /// those of burn's linear and convolutional layers are by default; embeddings are standard normal. Parameters
+    /// Weights and biases are uniform on `±1/√inputs` of a unit, as those of burn's
+    /// linear and convolutional layers are by default; embeddings are standard normal. Parameters
     /// that start as constants (zeros, the ones of a normalisation, numbers alone that are neither
     /// weight nor bias) stay as they are, and so does what a
     /// [`Sampler`](crate::estimator::Sampler) learns, which has its weights from a key already.

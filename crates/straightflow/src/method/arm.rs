@@ -22,16 +22,16 @@ pub enum ArmModel {
 method! {
     /// The difference of the costs of two antithetic draws, times the uniform number behind them.
     ///
-    /// With $u$ uniform, $b_1 = 1_{u > \sigma(-\phi)}$ and $b_2 = 1_{u < \sigma(\phi)}$ for logits
-    /// $\phi$ are two samples that are as different as they can be.
+    /// With `u` uniform, `b_1 = 1[u > σ(-φ)]` and `b_2 = 1[u < σ(φ)]` for logits `φ` are two
+    /// samples that are as different as they can be.
     ///
     /// * **Estimates** `d/d logit E f(z)`.
-    /// * **With** $\frac1n \sum_i (f(b_1^i) - f(b_2^i)) (u_i - \frac12)$, for each coordinate with
-    ///   its own $u$. It is averaged over the batch, as everything here; the authors' code sums.
+    /// * **With** `(1/n) Σ_i (f(b_1^i) - f(b_2^i)) (u_i - ½)`, for each coordinate with its own
+    ///   `u`. It is averaged over the batch, as everything here; the authors' code sums.
     /// * **Requires** the values of the cost. `samples` is the number of pairs; `values` and
-    ///   `samples` of the estimate have both draws of each, first all $b_1$, then all $b_2$. The
-    ///   mean cost is that of all $2n$ draws, and so is the gradient of the cost's own parameters,
-    ///   unless `model=first` leaves it to the $b_1$, as the authors' code does.
+    ///   `samples` of the estimate have both draws of each, first all `b_1`, then all `b_2`. The
+    ///   mean cost is that of all `2n` draws, and so is the gradient of the cost's own parameters,
+    ///   unless `model=first` leaves it to the `b_1`, as the authors' code does.
     /// * **Bias**: none. Uniform numbers have 23 random bits in `f32`, so probabilities below 2^-24
     ///   are taken for zero there.
     /// * **Note**: [`Disarm`](super::Disarm) is its expectation given the two draws: the same price

@@ -14,21 +14,20 @@ method! {
     /// Leave-one-out REINFORCE with draws that avoid each other, and the factor that corrects for
     /// it.
     ///
-    /// For each coordinate, $(d_1, \ldots, d_n)$ is uniform on the simplex (a Dirichlet variable,
-    /// made of exponential ones). The $u_k = (1 - d_k)^{n-1}$ are then uniform numbers, and
-    /// antithetic: where one is small, its share $d_k$ leaves little to the others, and they are
-    /// large. The less likely value, of probability $q = \min(p, 1-p)$, occurs in draw $k$ where
-    /// $u_k < q$.
+    /// For each coordinate, `(d_1, …, d_n)` is uniform on the simplex (a Dirichlet variable, made
+    /// of exponential ones). The `u_k = (1 - d_k)^(n-1)` are then uniform numbers, and antithetic:
+    /// where one is small, its share `d_k` leaves little to the others, and they are large. The
+    /// less likely value, of probability `q = min(p, 1-p)`, occurs in draw `k` where `u_k < q`.
     ///
     /// * **Estimates** `d/d logit E f(z)`.
-    /// * **With** $\frac{1}{n-1} \sum_k (f_k - \bar f) (b_k - p) \, \frac{p (1-p)}{q - q_2}$, where
-    ///   $q_2 = \max(2 q^{1/(n-1)} - 1, 0)^{n-1}$ is the probability that two draws both have the
-    ///   less likely value. The factor is computed as $\sigma(|\phi|) / (1 - q_2 / q)$ with $q_2 /
-    ///   q = \max(2 - q^{-1/(n-1)}, 0)^{n-1} \le q$, so that a tiny $q$ cancels nothing.
+    /// * **With** `1/(n-1) Σ_k (f_k - f̄) (b_k - p) · p (1-p) / (q - q_2)`, where
+    ///   `q_2 = max(2 q^(1/(n-1)) - 1, 0)^(n-1)` is the probability that two draws both have the
+    ///   less likely value. The factor is computed as `σ(|φ|) / (1 - q_2 / q)` with `q_2 / q =
+    ///   max(2 - q^(-1/(n-1)), 0)^(n-1) ≤ q`, so that a tiny `q` cancels nothing.
     /// * **Requires** the values of the cost, and at least two draws.
     /// * **Bias**: none. Random numbers have 23 bits in `f32`, so probabilities below 2^-24 are not
     ///   met there with their own frequency.
-    /// * **Note**: it is the smaller probability $q$ that stands in the factor: $p$ in its place is
+    /// * **Note**: it is the smaller probability `q` that stands in the factor: `p` in its place is
     ///   wrong above one half. With two draws it is [`Disarm`](super::Disarm).
     ///
     /// ```

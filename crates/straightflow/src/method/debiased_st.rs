@@ -88,24 +88,24 @@ method! {
     /// the difference of two costs, and the change is divided by the probability of choosing it.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i \left[ b(z_i) + \sum_{j \text{ chosen}} \frac{v_j}{\pi_j} \left(
-    ///   \Delta_j f(z_i) - \partial_j f(z_i) - h_j \right) e_j \right]$, where $b_j = v_j
-    ///   (\partial_j f + h_j)$ is straight-through with a curvature $h$, $\pi_j$ the probability of
-    ///   choosing coordinate $j$, and $\Delta_j f$ the slope of the cost along a unit move:
+    /// * **With** `(1/n) Σ_i [b(z_i) + Σ_{j chosen} (v_j/π_j) (Δ_j f(z_i) - ∂_j f(z_i) - h_j)
+    ///   e_j]`, where `b_j = v_j (∂_j f + h_j)` is straight-through with a curvature `h`, `π_j` the
+    ///   probability of choosing coordinate `j`, and `Δ_j f` the slope of the cost along a unit
+    ///   move:
     ///
-    ///   | family | $v$ | $\Delta f$ |
+    ///   | family | `v` | `Δf` |
     ///   |---|---|---|
-    ///   | Bernoulli | $p(1-p)$ | $(1 - 2z)(f(1 - z) - f(z))$ |
-    ///   | Binomial | $N p (1-p)$ | $s (f(z + s) - f(z))$, $s = -1$ with probability $z / N$, else 1 |
-    ///   | Poisson | $\lambda$ | $f(z+1) - f(z)$ |
-    ///   | Negative binomial | $m (r + z) / (r + m)$ | $f(z+1) - f(z)$ |
-    ///   | Categorical | $p_j (1 - p_j)$ for each category $j$ but that of $z$ | $f(e_j) - f(z)$, against $\partial_j f - \nabla f \cdot z$ |
+    ///   | Bernoulli | `p(1-p)` | `(1 - 2z)(f(1 - z) - f(z))` |
+    ///   | Binomial | `N p (1-p)` | `s (f(z + s) - f(z))`, `s = -1` with probability `z / N`, else 1 |
+    ///   | Poisson | `λ` | `f(z+1) - f(z)` |
+    ///   | Negative binomial | `m (r + z) / (r + m)` | `f(z+1) - f(z)` |
+    ///   | Categorical | `p_j (1 - p_j)` for each category `j` but that of `z` | `f(e_j) - f(z)`, against `∂_j f - ∇f · z` |
+    ///   | Subset | `m_i (1 - m_i)` for each item `i` | `(1 - 2 z_i)(f(z') - f(z))`, where `z'` has item `i` exchanged as in [`FiniteDifference`](super::FiniteDifference), against `(J ∇f)_i / v_i` |
     ///
-    ///   `choice=variance` has $\pi \propto v$, so that $v / \pi$ is the sum of all $v$.
-    ///   `choice=learned` multiplies by the root mean square of the bracket so far, and keeps a
-    ///   tenth of
-    ///   the former, so that $v / \pi$ is at most ten times that sum. Several `flips` are drawn by
-    ///   systematic sampling, with probabilities of at most 1; as many as there are moves give
+    ///   `choice=variance` has `π ∝ v`, so that `v / π` is the sum of all `v`. `choice=learned`
+    ///   multiplies by the root mean square of the bracket so far, and keeps a tenth of the former,
+    ///   so that `v / π` is at most ten times that sum. Several `flips` are drawn by systematic
+    ///   sampling, with probabilities of at most 1; as many as there are moves give
     ///   [`FiniteDifference`](super::FiniteDifference), and `base=none` with one gives bitflip-1.
     /// * **Requires** the value of the cost, and its gradient for a base. What is learned is
     ///   [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state),
@@ -115,9 +115,9 @@ method! {
     /// * **Bias**: none, whatever the state is and whatever the cost's gradient is. Every draw is
     ///   used before it is learned from.
     /// * **Price**: the moved draws are evaluated without gradients, in one call.
-    /// * **Variance**: that of all finite differences together, plus $\sum_j (1/\pi_j - 1) E r_j^2$
-    ///   with the residuals $r = v (\Delta f - \partial f - h)$: only the curvature along a
-    ///   coordinate itself is multiplied by the number of coordinates.
+    /// * **Variance**: that of all finite differences together, plus `Σ_j (1/π_j - 1) E r_j²` with
+    ///   the residuals `r = v (Δf - ∂f - h)`: only the curvature along a coordinate itself is
+    ///   multiplied by the number of coordinates.
     /// * **Note**: `docs/debiased-straight-through.md` has the derivation and the evidence. Related
     ///   are local expectation gradients (Titsias and Lazaro-Gredilla 2015) and
     ///   [`DoubleCv`](super::DoubleCv).
@@ -161,7 +161,7 @@ method! {
     facts {
         id: "debiased-st",
         name: "Debiased straight-through",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: none,
         needs: [Value, Gradient],
         price: "n (1 + flips) f, n df",
@@ -247,9 +247,9 @@ impl DebiasedSt {
 fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
     let [_, batch, d, _] = law.sample_dims(n);
     let choice = NoiseSpec::uniform("choice", [n, batch, 1, 1]);
-    match law.family().trials_of_step() {
-        Some(_) => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
-        None => vec![choice],
+    match law.family().takes_side() {
+        true => vec![choice, NoiseSpec::uniform("side", [n, batch, d, 1])],
+        false => vec![choice],
     }
 }
 

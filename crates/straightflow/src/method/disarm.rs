@@ -9,15 +9,15 @@ use crate::estimate::{Estimator, Noise, Outcome};
 method! {
     /// The difference of the costs of two antithetic draws, at the coordinates where they differ.
     ///
-    /// It is [`Arm`](super::Arm) with the uniform number integrated out, given the two draws $b_1$
-    /// and $b_2$ that came from it.
+    /// It is [`Arm`](super::Arm) with the uniform number integrated out, given the two draws `b_1`
+    /// and `b_2` that came from it.
     ///
     /// * **Estimates** `d/d logit E f(z)`.
-    /// * **With** $\frac1n \sum_i \frac12 (f(b_1^i) - f(b_2^i)) (b_1^i - b_2^i) \sigma(|\phi|)$ for
-    ///   logits $\phi$, where $b_1 - b_2$ is $(-1)^{b_2} 1_{b_1 \ne b_2}$, for each coordinate.
+    /// * **With** `(1/n) Σ_i ½ (f(b_1^i) - f(b_2^i)) (b_1^i - b_2^i) σ(|φ|)` for logits `φ`, where
+    ///   `b_1 - b_2` is `(-1)^(b_2) 1[b_1 ≠ b_2]`, for each coordinate.
     /// * **Requires** the values of the cost. `samples` is the number of pairs; `values` and
-    ///   `samples` of the estimate have both draws of each, first all $b_1$, then all $b_2$. The
-    ///   mean cost and the gradient of the cost's own parameters are those of all $2n$ draws.
+    ///   `samples` of the estimate have both draws of each, first all `b_1`, then all `b_2`. The
+    ///   mean cost and the gradient of the cost's own parameters are those of all `2n` draws.
     /// * **Bias**: none. Uniform numbers have 23 random bits in `f32`, so probabilities below 2^-24
     ///   are taken for zero there.
     /// * **Note**: [`Arms`](super::Arms) with two draws is the same.

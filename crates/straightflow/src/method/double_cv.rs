@@ -16,18 +16,17 @@ method! {
     /// the slope that the other draws have.
     ///
     /// * **Estimates** `d/d logit E f(z)`.
-    /// * **With** $\frac1n \sum_k (\tilde f_k - \frac{1}{n-1} \sum_{j \ne k} \tilde f_j)(z_k - p) -
-    ///   \alpha\, p (1-p) \nabla f(z_k)$, where $\tilde f_k = f(z_k) + \alpha \frac{1}{n-1} \sum_{j
-    ///   \ne k} \nabla f(z_j) \cdot (z_k - p)$.
+    /// * **With** `(1/n) Σ_k [(f̃_k - 1/(n-1) Σ_{j ≠ k} f̃_j)(z_k - p) - α p (1-p) ∇f(z_k)]`, where
+    ///   `f̃_k = f(z_k) + α/(n-1) Σ_{j ≠ k} ∇f(z_j) · (z_k - p)`.
     /// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The
-    ///   number $\alpha$ is [`State`](crate::estimator::State): make it with
+    ///   number `α` is [`State`](crate::estimator::State): make it with
     ///   [`init_state`](Estimator::init_state), attach it with
     ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
     ///   contains the mean square of the gradient with everything else stopped. It starts at
     ///   `alpha`; `tune=off` leaves it there.
-    /// * **Bias**: none, whatever $\alpha$ is. With $\alpha = 0$ it is REINFORCE with `loo`; with
-    ///   $\alpha = -1$ the variance on a linear cost is zero, and on a cost that is flat between
-    ///   its hard values but steep at them it is large.
+    /// * **Bias**: none, whatever `α` is. With `α = 0` it is REINFORCE with `loo`; with `α = -1`
+    ///   the variance on a linear cost is zero, and on a cost that is flat between its hard values
+    ///   but steep at them it is large.
     /// * **Price**: the second evaluation is that of the model's own gradients, because burn's tape
     ///   is consumed by the first backward pass.
     ///

@@ -10,7 +10,7 @@ method! {
     /// The expectation summed over all states: no noise, no bias, no variance.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\sum_z f(z) \nabla q(z)$ over the product of the coordinates' supports.
+    /// * **With** `Σ_z f(z) ∇q(z)` over the product of the coordinates' supports.
     /// * **Requires** the values of the cost.
     /// * **Bias**: none; infinite supports are cut as [`Exact`] says.
     ///

@@ -56,30 +56,27 @@ method! {
     /// samples: `draw` gives those where the parameters are on no tape.
     ///
     /// * **Estimates** `d/d natural E f(y)` without bias, and so `d/d natural E f(z)` with one.
-    /// * **With** $\frac1n \sum_i \frac{\partial y_i}{\partial \log\lambda} f'(y_i)$ and $y =
-    ///   \sum_k r((1 - t_k) / \tau)$, where $t_k = \lambda^{-1} \sum_{l \le k} E_l$ are the times
-    ///   of arrivals at the rate $\lambda$, $E = -\log u$, and $r$ is a sigmoid or a cubic step. As
-    ///   $\partial t_k / \partial \log\lambda = -t_k$, the weight is $\sum_k r'((1 - t_k) / \tau)\,
-    ///   t_k / \tau$.
+    /// * **With** `(1/n) Σ_i (∂y_i/∂ log λ) f'(y_i)` and `y = Σ_k r((1 - t_k) / τ)`, where
+    ///   `t_k = (1/λ) Σ_{l ≤ k} E_l` are the times of arrivals at the rate `λ`, `E = -log u`, and
+    ///   `r` is a sigmoid or a cubic step. As `∂t_k / ∂ log λ = -t_k`, the weight is
+    ///   `Σ_k r'((1 - t_k) / τ) t_k / τ`.
     /// * **Requires** the gradient of the cost, and a cost that makes sense between the integers.
-    /// * **Bias**: the cubic step keeps the mean for $\tau \le 1$, so linear costs are exact; the
-    ///   mean of a sigmoid is $\lambda \tau \log(1 + e^{1/\tau})$. On other costs it vanishes with
-    ///   $\tau$.
-    /// * **Price**: besides the cost, about $\lambda (1 + \tau)$ random numbers for each variable
-    ///   ($\lambda (1 + 40\tau)$ for a sigmoid).
+    /// * **Bias**: the cubic step keeps the mean for `τ ≤ 1`, so linear costs are exact; the mean
+    ///   of a sigmoid is `λ τ log(1 + exp(1/τ))`. On other costs it vanishes with `τ`.
+    /// * **Price**: besides the cost, about `λ (1 + τ)` random numbers for each variable
+    ///   (`λ (1 + 40τ)` for a sigmoid).
     ///
-    /// **How many arrivals.** Arrivals count up to a horizon: $1 + \tau$, where the cubic step
-    /// ends, or $1 + 40\tau$, where a sigmoid is below $5 \cdot 10^{-18}$. Their number is drawn so
-    /// large that more arrive before the horizon with probability at most $e^{-36} = 2.4 \cdot
-    /// 10^{-16}$ for the largest rate of the batch. The arrival number $k$ of a variable has the
-    /// same random number whatever that rate is, and arrivals beyond the horizon are not used; so,
-    /// but for that probability, batch elements do not influence each other by a single bit. Rates
-    /// for which this would take more than 4096 numbers are refused with
-    /// [`TooMuchNoise`](crate::Error::TooMuchNoise).
+    /// **How many arrivals.** Arrivals count up to a horizon: `1 + τ`, where the cubic step ends,
+    /// or `1 + 40τ`, where a sigmoid is below `5e-18`. Their number is drawn so large that more
+    /// arrive before the horizon with probability at most `exp(-36) = 2.4e-16` for the largest rate
+    /// of the batch. The arrival number `k` of a variable has the same random number whatever that
+    /// rate is, and arrivals beyond the horizon are not used; so, but for that probability, batch
+    /// elements do not influence each other by a single bit. Rates for which this would take more
+    /// than 4096 numbers are refused with [`TooMuchNoise`](crate::Error::TooMuchNoise).
     ///
     /// Towards temperature 0 the counts become whole and the weight vanishes for almost every draw;
-    /// it is of the order $1/\tau$ when an arrival is within $\tau$ of time 1, so the variance
-    /// grows as $1/\tau$.
+    /// it is of the order `1/τ` when an arrival is within `τ` of time 1, so the variance grows as
+    /// `1/τ`.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

@@ -13,20 +13,19 @@ use crate::ops::{Rule, custom_grad};
 method! {
     /// Straight-through with weights by which `f'` at the samples integrates to finite differences.
     ///
-    /// The derivative with respect to the log-rate of a Poisson variable is $\lambda\,\mathrm E
-    /// [f(z+1) - f(z)]$. An implicit multistep formula writes the difference by slopes at $z + 1,
-    /// z, z - 1, ..$, and the identity $\lambda\,\mathrm E\,g(z+1) = \mathrm E\,z g(z)$ brings all
-    /// slopes to $z$.
+    /// The derivative with respect to the log-rate of a Poisson variable is `λ E [f(z+1) - f(z)]`.
+    /// An implicit multistep formula writes the difference by slopes at `z + 1, z, z - 1, ..`, and
+    /// the identity `λ E g(z+1) = E z g(z)` brings all slopes to `z`.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i w(z_i) f'(z_i)$; for a Poisson variable, with falling factorials
-    ///   $z^{\underline 2} = z (z - 1)$ and $z^{\underline 3} = z (z-1) (z-2)$,
+    /// * **With** `(1/n) Σ_i w(z_i) f'(z_i)`; for a Poisson variable, with falling factorials
+    ///   `z^(2) = z (z - 1)` and `z^(3) = z (z-1) (z-2)`,
     ///
     ///   | order | weight |
     ///   |---|---|
-    ///   | 2 | $\frac12 (\lambda + z)$ |
-    ///   | 3 | $\frac1{12} (5 \lambda + 8 z - z^{\underline 2} / \lambda)$ |
-    ///   | 4 | $\frac1{24} (9 \lambda + 19 z - 5 z^{\underline 2} / \lambda + z^{\underline 3} / \lambda^2)$ |
+    ///   | 2 | `½ (λ + z)` |
+    ///   | 3 | `(1/12) (5 λ + 8 z - z^(2) / λ)` |
+    ///   | 4 | `(1/24) (9 λ + 19 z - 5 z^(2) / λ + z^(3) / λ²)` |
     ///
     ///   For the other families there is order 2, which is
     ///   [`SecondOrderSt`](super::SecondOrderSt) without a baseline.

@@ -2,25 +2,27 @@
 
 use burn::tensor::{Tensor, activation::softmax};
 
-use crate::distribution::{FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law, Moves};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::{Estimator, Noise, NoiseSpec, Outcome, Price};
+use crate::ops::from_host;
 
 method! {
     /// Moves one coordinate at a time by one and takes the difference of the costs.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac{dm}{d\eta} \frac1n \sum_i [f(z_i^{j \to x+1}) - f(z_i^{j \to x})]$ for
-    ///   coordinate $j$, where $x$ is a draw of the law `w` of [`Law::weight`]. One of the two is
-    ///   mostly $f(z_i)$:
+    /// * **With** `(dm/dη) (1/n) Σ_i [f(z_i^(j → x+1)) - f(z_i^(j → x))]` for coordinate `j`, where
+    ///   `x` is a draw of the law `w` of [`Law::weight`]. One of the two is mostly `f(z_i)`:
     ///
-    ///   | family | $x$ |
+    ///   | family | `x` |
     ///   |---|---|
-    ///   | Bernoulli, Binomial(N) | $z - 1$ with probability $z / N$, else $z$: both have the law of `w` |
-    ///   | Poisson | $z$ |
+    ///   | Bernoulli, Binomial(N) | `z - 1` with probability `z / N`, else `z`: both have the law of `w` |
+    ///   | Poisson | `z` |
     ///   | Negative binomial | a draw of `w` of its own |
-    ///   | Categorical | all $k$ categories, $p_c (f(e_c) - \sum_l p_l f(e_l))$ |
+    ///   | Rounded | the lower neighbour: `(f(hi) - f(lo)) / s` |
+    ///   | Categorical | all `k` categories, `p_c (f(e_c) - Σ_l p_l f(e_l))` |
+    ///   | Subset | `m_i (1 - m_i) [f(z with i) - f(z without i)]`: one of the two is `z`, the other has item `i` exchanged for a partner, such that the rest keeps its law |
     /// * **Requires** the values of the cost, at integers only: no gradient, no relaxation.
     /// * **Bias**: none.
     /// * **Price**: the best choice for few coordinates: it has no variance at all on linear costs.
@@ -55,7 +57,7 @@ method! {
         families: FamilyKind::ALL,
         bias: none,
         needs: [Value],
-        price: "n (d + 1) f; negative binomial and geometric n (2 d + 1), categorical n (k d + 1)",
+        price: "n (d + 1) f; negative binomial and geometric n (2 d + 1), categorical and subset n (k d + 1)",
         reference: "measure-valued derivatives: Pflug 1989; Mohamed et al. 2020, arXiv 1906.10652",
         layers: Layerwise,
     }
@@ -68,10 +70,11 @@ impl Estimator for FiniteDifference {
         if family.weighs_draws() {
             return vec![samples, NoiseSpec::weight(law, n)];
         }
-        match family.trials_of_step() {
-            Some(_) => vec![samples, NoiseSpec::uniform("side", samples.shape)],
-            None => vec![samples],
+        if !family.takes_side() {
+            return vec![samples];
         }
+        let [n, batch, d, _] = samples.shape;
+        vec![samples, NoiseSpec::uniform("side", [n, batch, d, 1])]
     }
 
     fn price(&self, law: &Law, n: usize) -> Price {
@@ -88,6 +91,9 @@ impl Estimator for FiniteDifference {
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+        if law.family().has_swaps() {
+            return swaps(noise, law, objective);
+        }
         let z = noise.get(0);
         let cost = objective.evaluate(z.clone(), law)?;
         let [n, batch, d, k] = z.dims();
@@ -121,7 +127,7 @@ impl Estimator for FiniteDifference {
                 true => at(1) - at(0),
                 false => {
                     let rise = at(0) - values.clone().unsqueeze_dim::<3>(2);
-                    rise * (moves[0].clone() - z.clone()).squeeze_dim::<3>(3)
+                    rise / (moves[0].clone() - z.clone()).squeeze_dim::<3>(3)
                 }
             };
             fixed.chain(slope.mean_dim(0).squeeze_dim::<2>(0).unsqueeze_dim(2))
@@ -148,9 +154,33 @@ impl FiniteDifference {
             let x = noise.get(1);
             return vec![x.clone(), x + 1.0];
         }
-        let side = family.trials_of_step().map(|_| noise.get(1));
+        let side = family.takes_side().then(|| noise.get(1));
         vec![law.moved(z, side)]
     }
+}
+
+/// Exchanges each item of each vector in turn, all in one evaluation.
+fn swaps(noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
+    let z = noise.get(0);
+    let cost = objective.evaluate(z.clone(), law)?;
+    let [n, batch, d, k] = z.dims();
+    let fixed = law.constant();
+    let moves = Moves::new(law, z.clone(), Some(noise.get(1)));
+    let mut points = moves.z.repeat(d * k);
+    let size = moves.per_draw();
+    for (place, point) in points.chunks_exact_mut(size).enumerate() {
+        // [item, n, batch]
+        let (item, draw) = (place / moves.draws(), place % moves.draws());
+        moves.apply(draw * size + item, point);
+    }
+    let points = from_host(points, [d * k * n, batch, d, k], &fixed.natural());
+    let moved = objective.value(points, &fixed)?.reshape([d, k, n, batch]);
+    let rise = moved.permute([2, 3, 0, 1]) - cost.clone().inner().reshape([n, batch, 1, 1]);
+    let slope = rise * (-z.clone() * 2.0 + 1.0);
+    let slope: Tensor<3> = slope.mean_dim(0).squeeze_dim(0);
+    let gradient = fixed.chain_factor() * slope;
+    let carrier = (law.natural() * gradient).sum() * (1.0 / batch as f64);
+    Ok(Outcome::new(cost, carrier, z))
 }
 
 /// Every category as a one-hot vector, in the shape of `z`.

@@ -16,18 +16,17 @@ method! {
     /// without the noise.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i \frac1\tau J(x_i / \tau)^\top \nabla f(z_i)$ with the Jacobian
-    ///   $J$ of a softmax. The logits $x$ are $\varphi$ with the sampled one raised to the largest,
-    ///   $\max \varphi$, and every other lowered to $\max\varphi - g$ where it is above that; $g$
-    ///   is the gap. The moves are constants of the derivative. For a Bernoulli variable, as two
-    ///   categories with logits $(\varphi, 0)$, their difference is $\max(\varphi, g)$ if $z = 1$
-    ///   and $-\max(-\varphi, g)$ otherwise.
+    /// * **With** `(1/n) Σ_i (1/τ) J(x_i / τ)ᵀ ∇f(z_i)` with the Jacobian `J` of a softmax. The
+    ///   logits `x` are `φ` with the sampled one raised to the largest, `max φ`, and every other
+    ///   lowered to `max φ - g` where it is above that; `g` is the gap. The moves are constants of
+    ///   the derivative. For a Bernoulli variable, as two categories with logits `(φ, 0)`, their
+    ///   difference is `max(φ, g)` if `z = 1` and `-max(-φ, g)` otherwise.
     /// * **Requires** the gradient of the cost.
     /// * **Bias**: on every cost that is not constant, also on linear ones.
     ///
     /// Given the hard sample nothing is random, so the expectation is a sum over the samples.
     /// Towards temperature 0 the gradient vanishes for any gap that is not 0: it is of the order
-    /// $e^{-g/\tau} / \tau$.
+    /// `exp(-g/τ) / τ`.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

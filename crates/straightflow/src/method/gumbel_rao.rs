@@ -16,27 +16,26 @@ method! {
     /// Straight-through Gumbel-softmax, averaged over the noise that leads to the same hard sample.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i \frac1m \sum_j \frac1\tau J(y_{ij})^\top \nabla f(z_i)$: the
-    ///   Jacobian $J$ of a softmax at relaxed samples $y_{ij} = \mathrm{softmax}((\varphi + G_{ij})
-    ///   / \tau)$ whose Gumbel noise $G_{ij}$ is drawn given that its largest perturbed logit is
-    ///   the one of $z_i$. With exponential $E_l$, chosen category $c$ and $Z = \sum_l
-    ///   e^{\varphi_l}$ the perturbed logits are $-\log E_c + \log Z$ for the chosen one and
-    ///   $-\log(E_l e^{-\varphi_l} + E_c / Z)$ for the others. A Bernoulli variable is one of two
-    ///   categories with logits $(\varphi, 0)$.
+    /// * **With** `(1/n) Σ_i (1/m) Σ_j (1/τ) J(y_ij)ᵀ ∇f(z_i)`: the Jacobian `J` of a softmax at
+    ///   relaxed samples `y_ij = softmax((φ + G_ij) / τ)` whose Gumbel noise `G_ij` is drawn given
+    ///   that its largest perturbed logit is the one of `z_i`. With exponential `E_l`, chosen
+    ///   category `c` and `Z = Σ_l exp(φ_l)` the perturbed logits are `-log E_c + log Z` for the
+    ///   chosen one and `-log(E_l exp(-φ_l) + E_c / Z)` for the others. A Bernoulli variable is one
+    ///   of two categories with logits `(φ, 0)`.
     /// * **Requires** the gradient of the cost.
     /// * **Bias**: that of [`StraightThroughGumbel`](super::StraightThroughGumbel), whose
     ///   expectation given the hard sample this is, with less variance. The number of draws does
     ///   not change it.
-    /// * **Price**: the $m$ relaxed samples never meet the cost.
+    /// * **Price**: the `m` relaxed samples never meet the cost.
     ///
-    /// **What is differentiated.** $y = \mathrm{softmax}((\varphi + G) / \tau)$ with respect to
-    /// $\varphi$ at *fixed* $G$. The conditional $G$ is a function of $\varphi$ too, but
-    /// differentiating it as well, as the paper's remark on a total derivative has it, would give
-    /// the derivative of $\mathrm E\,(y \mid z)$, which is not the conditional expectation of the
-    /// straight-through derivative: the estimator's bias would change.
+    /// **What is differentiated.** `y = softmax((φ + G) / τ)` with respect to `φ` at *fixed* `G`.
+    /// The conditional `G` is a function of `φ` too, but differentiating it as well, as the paper's
+    /// remark on a total derivative has it, would give the derivative of `E (y | z)`, which is not
+    /// the conditional expectation of the straight-through derivative: the estimator's bias would
+    /// change.
     ///
     /// Towards temperature 0 the relaxed samples become hard and their derivative vanishes for
-    /// almost every draw; the number of draws has to grow as $1/\tau$ to keep up.
+    /// almost every draw; the number of draws has to grow as `1/τ` to keep up.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

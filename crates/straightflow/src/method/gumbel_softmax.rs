@@ -17,20 +17,19 @@ method! {
     /// it, and evaluate with hard samples: `draw` gives those where the parameters are on no tape.
     ///
     /// * **Estimates** `d/d natural E f(y)` without bias, and so `d/d natural E f(z)` with one.
-    /// * **With** $\frac1n \sum_i (\partial y_i / \partial \varphi)^\top \nabla f(y_i)$, where $y =
-    ///   \sigma((\varphi + \log\frac{u}{1-u}) / \tau)$ for Bernoulli variables and $y =
-    ///   \mathrm{softmax}((\varphi + G) / \tau)$, $G = -\log(-\log u)$, for categorical ones.
+    /// * **With** `(1/n) Σ_i (∂y_i / ∂φ)ᵀ ∇f(y_i)`, where `y = σ((φ + log(u/(1-u))) / τ)` for
+    ///   Bernoulli variables and `y = softmax((φ + G) / τ)`, `G = -log(-log u)`, for categorical
+    ///   ones.
     /// * **Requires** the gradient of the cost, and a cost that makes sense between the hard
     ///   values.
-    /// * **Bias**: on every cost that is not constant, also on linear ones; it vanishes with
-    ///   $\tau$.
+    /// * **Bias**: on every cost that is not constant, also on linear ones; it vanishes with `τ`.
     ///
     /// # Towards temperature 0
     ///
-    /// The samples become hard, and the derivative $y (1-y) / \tau$ becomes a spike: it underflows
-    /// to zero for almost every draw and is of the order $1/\tau$ for a fraction $\tau$ of them, so
-    /// the variance grows as $1/\tau$. Nothing becomes infinite: noise and logits are added in log
-    /// space, and the noise comes from the open interval.
+    /// The samples become hard, and the derivative `y (1-y) / τ` becomes a spike: it underflows to
+    /// zero for almost every draw and is of the order `1/τ` for a fraction `τ` of them, so the
+    /// variance grows as `1/τ`. Nothing becomes infinite: noise and logits are added in log space,
+    /// and the noise comes from the open interval.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

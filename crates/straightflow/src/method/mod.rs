@@ -34,45 +34,76 @@ mod straight_through_gumbel;
 mod truncated_gumbel;
 mod vimco;
 
-/// Collects the methods and their entries.
+/// Methods that work alike.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What its methods have in common.
+    pub about: &'static str,
+    /// Its methods, in the order of the documentation.
+    pub methods: &'static [&'static Entry],
+}
+
+/// Collects the methods and their entries, kind by kind.
 macro_rules! methods {
-    ($($module:ident),* $(,)?) => {
-        $(pub use $module::*;)*
+    ($($kind:literal: $about:literal [$($module:ident),* $(,)?])*) => {
+        $($(pub use $module::*;)*)*
 
         /// The methods and their configurations alone.
         pub mod all {
-            $(pub use super::$module::*;)*
+            $($(pub use super::$module::*;)*)*
         }
 
         /// Every method, in the order of the documentation.
-        pub static REGISTRY: &[&Entry] = &[$(&$module::ENTRY),*];
+        pub static REGISTRY: &[&Entry] = &[$($(&$module::ENTRY),*),*];
+
+        /// The same, kind by kind.
+        pub static KINDS: &[Kind] = &[$(Kind {
+            name: $kind,
+            about: $about,
+            methods: &[$(&$module::ENTRY),*],
+        }),*];
+
+        pastey::paste! {
+            /// The kinds with links to their methods, for the page of the module.
+            macro_rules! kinds {
+                () => {
+                    concat!(
+                        "| kind | methods |\n|---|---|\n",
+                        $("| **", $kind, "**: ", $about, " | ", $(
+                            "[`", stringify!([<$module:camel>]), "`](estimator::",
+                            stringify!([<$module:camel>]), ") ",
+                        )* "|\n",)*
+                    )
+                };
+            }
+        }
     };
 }
 
 methods! {
-    straight_through,
-    pwgf,
-    second_order_st,
-    reinmax,
-    fini,
-    gumbel_softmax,
-    straight_through_gumbel,
-    gumbel_rao,
-    gapped_straight_through,
-    exponential_arrival,
-    truncated_gumbel,
-    debiased_st,
-    reinforce,
-    arm,
-    disarm,
-    arms,
-    muprop,
-    double_cv,
-    rebar,
-    relax,
-    vimco,
-    finite_difference,
-    enumerate,
+    "straight-through": "hard samples, and the slope of the cost there; biased, drop-in"
+        [straight_through, pwgf, second_order_st, reinmax, fini]
+    "relaxation": "a continuous variable behind the sample, at a temperature; biased, drop-in"
+        [
+            gumbel_softmax,
+            straight_through_gumbel,
+            gumbel_rao,
+            gapped_straight_through,
+            exponential_arrival,
+            truncated_gumbel,
+        ]
+    "corrected straight-through": "the same slopes, corrected by differences; unbiased"
+        [debiased_st]
+    "score function": "values of the cost only; unbiased"
+        [reinforce, arm, disarm, arms]
+    "control variate": "score function minus something of known mean; unbiased"
+        [muprop, double_cv, rebar, relax]
+    "bound": "score function of a multi-sample bound; unbiased"
+        [vimco]
+    "exact": "differences of the cost at neighbouring values, or all values; for few variables"
+        [finite_difference, enumerate]
 }
 
 /// The entry of an id.

@@ -31,12 +31,11 @@ method! {
     /// mean for the expansion itself.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i (f(z_i) - \eta_0 f(m) - \eta_1 \nabla f(m) \cdot (z_i - m) -
-    ///   \beta) \nabla \log q(z_i) + \eta_1 (\partial m / \partial \varphi)^\top \nabla f(m)$,
-    ///   where $m$ is the mean and $\beta$ the baseline. With several layers $m$ comes from a
-    ///   mean-field pass: each layer's mean given the means below, and $\nabla f(m)$ is the total
-    ///   derivative through the layers above; $\partial m / \partial \varphi$ is that of the
-    ///   layer's law given the samples below.
+    /// * **With** `(1/n) Σ_i (f(z_i) - η_0 f(m) - η_1 ∇f(m) · (z_i - m) - β) ∇ log q(z_i)
+    ///   + η_1 (∂m/∂φ)ᵀ ∇f(m)`, where `m` is the mean and `β` the baseline. With several layers `m`
+    ///   comes from a mean-field pass: each layer's mean given the means below, and `∇f(m)` is the total
+    ///   derivative through the layers above; `∂m / ∂φ` is that of the layer's law given the
+    ///   samples below.
     /// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned`
     ///   and `baseline=learned` have [`State`](crate::estimator::State): make it with
     ///   [`init_state`](Estimator::init_state), attach it with
@@ -80,7 +79,7 @@ method! {
     facts {
         id: "muprop",
         name: "MuProp",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: none,
         needs: [Value, Gradient],
         price: "(n + 1) f, 1 df",

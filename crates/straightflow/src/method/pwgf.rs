@@ -58,42 +58,45 @@ method! {
     /// Moves the samples along the negative gradient of the cost, projects the moved cloud onto the
     /// family, and takes the gradient of that projection.
     ///
-    /// With samples $z_i$, moved samples $\tilde z_i = z_i - \varepsilon f'(z_i)$ and the family's
-    /// law $\mu_m$ of mean $m$, the squared maximum mean discrepancy $\Delta^2(\mu_m, \tilde z)$
-    /// has the gradient $\frac{d}{dm} E K(z, z') - \frac2n \sum_i r(\tilde z_i)$ with $r(y) =
-    /// \frac{d}{dm} E_{x \sim \mu} K(x - y)$. The control variate subtracts the same at the $z_i$,
-    /// which leaves $G = \frac2n \sum_i [r(z_i) - r(\tilde z_i)]$.
+    /// With samples `z_i`, moved samples `z̃_i = z_i - ε f'(z_i)` and the family's law `μ_m` of
+    /// mean `m`, the squared maximum mean discrepancy `Δ²(μ_m, z̃)` has the gradient
+    /// `d/dm E K(z, z') - (2/n) Σ_i r(z̃_i)` with `r(y) = d/dm E_{x ~ μ} K(x - y)`. The control
+    /// variate subtracts the same at the `z_i`, which leaves `G = (2/n) Σ_i [r(z_i) - r(z̃_i)]`.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $G / (2 \varepsilon \bar c)$ by default, $\bar c = \mathrm E\,c(z)$, in the limit
-    ///   of small steps: $\frac1n \sum_i \frac{c(z_i)}{\bar c} f'(z_i)$, $c = r'$: straight-through
-    ///   with a kernel weight.
+    /// * **With** `G / (2 ε c̄)` by default, `c̄ = E c(z)`, in the limit of small steps:
+    ///   `(1/n) Σ_i (c(z_i)/c̄) f'(z_i)`, `c = r'`: straight-through with a kernel weight.
     /// * **Requires** the gradient of the cost.
-    /// * **Bias**: that of straight-through on quadratic costs, for every bandwidth ($\mathrm
-    ///   E\,c(z) z = m \mathrm E\,c(z)$); elsewhere it depends on the bandwidth.
+    /// * **Bias**: that of straight-through on quadratic costs, for every bandwidth
+    ///   (`E c(z) z = m E c(z)`); elsewhere it depends on the bandwidth.
     ///
     /// # What the options do
     ///
-    /// **Bernoulli and one-hot variables**: $c$ is a constant, so with `step = limit` this *is*
-    /// straight-through (times $\bar c / M$ for `gain = projection`), whatever the kernel. It
-    /// differs only for three or more ordered values.
+    /// **Bernoulli and one-hot variables**: `c` is a constant, so with `step = limit` this *is*
+    /// straight-through (times `c̄ / M` for `gain = projection`), whatever the kernel. It differs
+    /// only for three or more ordered values.
+    ///
+    /// **Subsets**: the kernel of the distance tilts the law to the logits `θ + y / h²`, so
+    /// that `r` has a closed form. The limit is no multiple of straight-through unless one item is
+    /// in, or one is out, and no gain makes it exact on linear costs: `preset = paper`, the raw
+    /// gradient, is what there is.
     ///
     /// **Step**. `limit` is linear and local. `relative(delta)` moves by `delta` bandwidths:
-    /// $\varepsilon = \delta h / \mathrm{rms}(f')$ with the root mean square over the draws and
-    /// coordinates of one batch element; for a smooth kernel it tends to the limit linearly in
-    /// `delta`; a gradient of zero gives zero. `fixed(eps)` multiplies the gradient of *one* draw's
-    /// cost, so the rule has to know the factor that the loss puts on it: `estimate` averages over
-    /// draws and batch; the drop-in is told by `reduction`. Large steps lose the signal, because
-    /// kernels forget what is far away.
+    /// `ε = δ h / rms(f')` with the root mean square over the draws and coordinates of one batch
+    /// element; for a smooth kernel it tends to the limit linearly in `delta`; a gradient of zero
+    /// gives zero. `fixed(eps)` multiplies the gradient of *one* draw's cost, so the rule has to
+    /// know the factor that the loss puts on it: `estimate` averages over draws and batch; the
+    /// drop-in is told by `reduction`. Large steps lose the signal, because kernels forget what is
+    /// far away.
     ///
     /// **Bandwidth**. Wide kernels give straight-through; narrow ones a weight that is negative
     /// beyond about one standard deviation, with more variance. Below 0.35 a kernel no longer sees
     /// the neighbouring integer.
     ///
     /// **Gain**. `linear` is exact on linear costs; `projection` is the Newton step of the
-    /// projection, .77 times straight-through for a Bernoulli variable with $h = 1$; `raw` leaves
-    /// the factor $2 \varepsilon M$ in, which acts as a learning rate, about .08 for a Poisson
-    /// variable of rate 5 with $\varepsilon = 1$ and $h$ one standard deviation.
+    /// projection, .77 times straight-through for a Bernoulli variable with `h = 1`; `raw` leaves
+    /// the factor `2 ε M` in, which acts as a learning rate, about .08 for a Poisson variable of
+    /// rate 5 with `ε = 1` and `h` one standard deviation.
     ///
     /// **Dimensions**. In several coordinates the discrepancies are summed. For the Wasserstein
     /// distance of factorised laws that is a theorem; for the maximum mean discrepancy it is our
@@ -143,7 +146,15 @@ method! {
     facts {
         id: "pwgf",
         name: "Projected Wasserstein gradient flow",
-        families: FamilyKind::ALL,
+        families: &[
+            FamilyKind::Bernoulli,
+            FamilyKind::Categorical,
+            FamilyKind::Poisson,
+            FamilyKind::Binomial,
+            FamilyKind::NegativeBinomial,
+            FamilyKind::Geometric,
+        ],
+        also: &[FamilyKind::Subset],
         bias: exact on "linear f",
         needs: [Gradient],
         price: [1, 1],
@@ -194,6 +205,19 @@ impl PwgfConfig {
     }
 }
 
+impl PwgfConfig {
+    /// Whether it is straight-through by its projection.
+    fn is_mean(&self) -> bool {
+        self.projection == PwgfProjection::Mean && self.cv && self.gain != PwgfGain::Raw
+    }
+
+    /// Whether it is the difference of two responses of a Gaussian kernel.
+    fn is_raw(&self) -> bool {
+        let gaussian = self.projection == PwgfProjection::Mmd && self.kernel == KernelFamily::Rbf;
+        gaussian && self.cv && self.gain == PwgfGain::Raw
+    }
+}
+
 impl Pwgf {
     fn tables(&self) -> MutexGuard<'_, Tables> {
         // A table is pushed whole, so a panic elsewhere leaves nothing half done.
@@ -217,8 +241,16 @@ impl Pwgf {
 }
 
 impl Estimator for Pwgf {
-    /// The exact coupling visits every value of a law's window.
+    /// The exact coupling visits every value of a law's window. Of subsets there is the raw gradient
+    /// alone: no factor makes it exact on linear costs.
     fn accepts(&self, law: &Law) -> Result<()> {
+        if law.family().has_swaps() && !self.config.is_mean() && !self.config.is_raw() {
+            return Err(ENTRY.invalid(
+                "subsets take `gain=raw` with a fixed step, `kernel=rbf`, `projection=mmd` and \
+                 `cv=on`: no gain makes the flow exact on linear costs; or `projection=mean`, which \
+                 is straight-through",
+            ));
+        }
         // The laws of all variables are a copy to the host, and no other projection needs it.
         if self.config.projection != PwgfProjection::Wasserstein {
             return Ok(());

@@ -34,31 +34,30 @@ method! {
     /// correction.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i (f(b_i) - \eta f(s_i) - \beta) \nabla \log q(b_i) + \eta (1 -
-    ///   \partial\tilde z/\partial\varphi)^\top J(s_i) \nabla f(s_i)$, where $z = \varphi +
-    ///   \text{noise}$, $b$ is its hard and $s$ its soft sample at temperature $\tau$ with the
-    ///   Jacobian $J = \partial s / \partial z$, $\tilde z$ is a variable with the law of $z$ given
-    ///   $b$, tied to $z$ in value, and $\beta$ is the baseline.
+    /// * **With** `(1/n) Σ_i [(f(b_i) - η f(s_i) - β) ∇ log q(b_i)
+    ///   + η (1 - ∂z̃/∂φ)ᵀ J(s_i) ∇f(s_i)]`, where `z = φ + noise`, `b` is its hard and `s` its soft sample at temperature
+    ///   `τ` with the Jacobian `J = ∂s / ∂z`, `z̃` is a variable with the law of `z` given `b`,
+    ///   tied to `z` in value, and `β` is the baseline.
     /// * **Requires** values and gradients of the cost, also between the hard samples. What is
     ///   tuned is [`State`](crate::estimator::State): make it with
     ///   [`init_state`](Estimator::init_state), attach it with
     ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean of $g^2$ over all coordinates with everything else stopped. $\eta$ and
-    ///   $\beta$ have exact gradients. That of $\log \tau$ takes a directional difference that
-    ///   evaluates the cost up to 0.01 outside of the cube; `every` makes it rarer, by the step of
+    ///   contains the mean of `g²` over all coordinates with everything else stopped. `η` and `β`
+    ///   have exact gradients. That of `log τ` takes a directional difference that evaluates the
+    ///   cost up to 0.01 outside of the cube; `every` makes it rarer, by the step of
     ///   [`at_step`](crate::estimator::Described::at_step).
     /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
     ///   and with several layers the parameters of each layer too. A cost with jumps there (a step,
     ///   a rounding) has no gradient that would correct its own score.
     /// * **Price**: two evaluations and one backward pass for each draw, and two of both more where
-    ///   the temperature is tuned. (With independent noise for $z$ and $\tilde z$, as some have it,
-    ///   the estimate takes three and two.)
+    ///   the temperature is tuned. (With independent noise for `z` and `z̃`, as some have it, the
+    ///   estimate takes three and two.)
     /// * **Note**: tied noise, and the variance of the gradient with respect to the logits, as in
-    ///   the code of RELAX. $\eta$ is not squashed.
+    ///   the code of RELAX. `η` is not squashed.
     ///
-    /// Where the cost between the hard values is far from what it is at them, as $(z - 0.499)^2$ of
-    /// a single bit, $\eta f(s)$ cannot act as a baseline and gains nothing: add a baseline there,
-    /// or use [`Relax`](super::Relax).
+    /// Where the cost between the hard values is far from what it is at them, as `(z - 0.499)²` of
+    /// a single bit, `η f(s)` cannot act as a baseline and gains nothing: add a baseline there, or
+    /// use [`Relax`](super::Relax).
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

@@ -31,20 +31,17 @@ method! {
     /// The cost of each draw, less a baseline, times the score of that draw.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i (f(z_i) - b_i) \nabla \log q(z_i)$, where $b_i$ does not depend
-    ///   on $z_i$:
+    /// * **With** `(1/n) Σ_i (f(z_i) - b_i) ∇ log q(z_i)`, where `b_i` does not depend on `z_i`:
     ///
-    ///   | `baseline` | $b_i$ |
+    ///   | `baseline` | `b_i` |
     ///   |---|---|
     ///   | `none` | 0 |
-    ///   | `moving-average` | the average mean cost of earlier estimates, weighted with $\text{decay}^{\text{age}}$ |
-    ///   | `loo` | $\frac{1}{n-1} \sum_{j \ne i} f(z_j)$ |
-    ///   | `learned` | a network of the conditioning input, trained on $\frac1n \sum_i (f(z_i) - b)^2$ |
+    ///   | `moving-average` | the average mean cost of earlier estimates, weighted with `decay^age` |
+    ///   | `loo` | `1/(n-1) Σ_{j ≠ i} f(z_j)` |
+    ///   | `learned` | a network of the conditioning input, trained on `(1/n) Σ_i (f(z_i) - b)²` |
     ///
     ///   `loo` is the one to take: it has no state, follows the cost without delay, and for two
-    ///   draws
-    ///   it is $\frac12 (f(z_1) - f(z_2)) (\nabla \log q(z_1) - \nabla \log q(z_2))$. The default
-    ///   is `none`
+    ///   draws it is `½ (f(z_1) - f(z_2)) (∇ log q(z_1) - ∇ log q(z_2))`. The default is `none`
     ///   only because the default is one draw, as for every estimator, and one draw has no others.
     /// * **Requires** the values of the cost. `moving-average` and `learned` have
     ///   [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state),
@@ -87,7 +84,7 @@ method! {
     facts {
         id: "reinforce",
         name: "REINFORCE",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: none,
         needs: [Value],
         price: [1, 0],

@@ -16,13 +16,12 @@ method! {
     /// baseline.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i [2 J(\pi_i) - \frac12 J(p)]^\top \nabla f(z_i)$, where $\pi_i =
-    ///   \frac12 (\mathrm{softmax}(\varphi/\tau) + z_i)$, $p = \mathrm{softmax}(\varphi)$ and
-    ///   $J(\pi) = \mathrm{diag}\,\pi - \pi \pi^\top$. There is no factor $1/\tau$: the temperature
+    /// * **With** `(1/n) Σ_i [2 J(π_i) - ½ J(p)]ᵀ ∇f(z_i)`, where `π_i = ½ (softmax(φ/τ) + z_i)`,
+    ///   `p = softmax(φ)` and `J(π) = diag π - π πᵀ`. There is no factor `1/τ`: the temperature
     ///   only moves the point at which the Jacobian is taken. A Bernoulli variable is one of two
-    ///   categories with logits $(\varphi, 0)$. With $s = \mathrm{softmax}(\varphi/\tau)$ the same
-    ///   is $v_s(z) + \frac12 [J(s) - J(p)]^\top \nabla f(z)$, where $v_s$ is the second-order rule
-    ///   at $s$; this is how it is computed.
+    ///   categories with logits `(φ, 0)`. With `s = softmax(φ/τ)` the same is
+    ///   `v_s(z) + ½ [J(s) - J(p)]ᵀ ∇f(z)`, where `v_s` is the second-order rule at `s`; this is
+    ///   how it is computed.
     /// * **Requires** the gradient of the cost.
     /// * **Bias**: at temperature 1 none on costs that are quadratic in one variable; at others on
     ///   every cost that is not constant.

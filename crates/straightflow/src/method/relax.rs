@@ -32,18 +32,17 @@ method! {
     /// gradient as the correction.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i (f(b_i) - c(z_i)) \nabla \log q(b_i) + (1 - \partial\tilde
-    ///   z/\partial\varphi)^\top \nabla c(z_i)$, where $z = \varphi + \text{noise}$, $b$ is its
-    ///   hard sample and $\tilde z$ a variable with the law of $z$ given $b$, tied to $z$ in value.
-    ///   `control=network`: $c$ is a network of $z$, of the conditioning input and, with layers
-    ///   below, of the hard samples below. `control=sum`: $c$ plus $\eta f(s)$ as in
-    ///   [`Rebar`](super::Rebar).
+    /// * **With** `(1/n) Σ_i [(f(b_i) - c(z_i)) ∇ log q(b_i) + (1 - ∂z̃/∂φ)ᵀ ∇c(z_i)]`, where
+    ///   `z = φ + noise`, `b` is its hard sample and `z̃` a variable with the law of `z` given `b`,
+    ///   tied to `z` in value. `control=network`: `c` is a network of `z`, of the conditioning
+    ///   input and, with layers below, of the hard samples below. `control=sum`: `c` plus `η f(s)`
+    ///   as in [`Rebar`](super::Rebar).
     /// * **Requires** the values of the cost (`sum`: and its gradients, also between the hard
     ///   samples) and [`State`](crate::estimator::State): make it with
     ///   [`init_state`](Estimator::init_state), attach it with
     ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean of $g^2$ over all coordinates with everything else stopped. The gradient
-    ///   of the network's weights is exact: $\nabla c$ is written as a forward expression.
+    ///   contains the mean of `g²` over all coordinates with everything else stopped. The gradient
+    ///   of the network's weights is exact: `∇c` is written as a forward expression.
     /// * **Bias**: none, whatever the state is (`sum`: if the cost, and with several layers each
     ///   layer's parameters, are continuous between the hard samples).
     /// * **Price**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).

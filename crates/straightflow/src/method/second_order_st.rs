@@ -23,26 +23,26 @@ pub enum SecondOrderBaseline {
 method! {
     /// Straight-through with a weight for each draw, by which it becomes a trapezoid rule.
     ///
-    /// The derivative with respect to the mean is $\sum_x w(x) [f(x+1) - f(x)]$ with the law $w$ of
-    /// [`Law::weight`]. The trapezoid rule $f(x+1) - f(x) \approx \frac12 (f'(x) + f'(x+1))$,
-    /// summed with the probabilities of the samples instead of $w$, gives each draw a weight. It is
-    /// also the limit of the gradient of the exact Wasserstein projection for small steps and many
-    /// draws.
+    /// The derivative with respect to the mean is `Σ_x w(x) [f(x+1) - f(x)]` with the law `w` of
+    /// [`Law::weight`]. The trapezoid rule `f(x+1) - f(x) ≈ ½ (f'(x) + f'(x+1))`, summed with the
+    /// probabilities of the samples instead of `w`, gives each draw a weight. It is also the limit
+    /// of the gradient of the exact Wasserstein projection for small steps and many draws.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i v(z_i) f'(z_i)$, the weight times the chain factor being
+    /// * **With** `(1/n) Σ_i v(z_i) f'(z_i)`, the weight times the chain factor being
     ///
     ///   | family | weight |
     ///   |---|---|
-    ///   | Bernoulli | $\frac12 (z (1-p) + (1-z) p)$ |
-    ///   | Poisson | $\frac12 (z + \lambda)$ |
-    ///   | Binomial | $\frac12 (p (N - z) + (1-p) z)$ |
-    ///   | Negative binomial | $\frac12 (\bar p (z + r) + z)$, $\bar p = m / (r + m)$ |
-    ///   | Categorical | $\frac12 [z_k \nabla f \cdot (e_k - p) + p_k \nabla f \cdot (e_k - z)]$ |
+    ///   | Bernoulli | `½ (z (1-p) + (1-z) p)` |
+    ///   | Poisson | `½ (z + λ)` |
+    ///   | Binomial | `½ (p (N - z) + (1-p) z)` |
+    ///   | Negative binomial | `½ (p̄ (z + r) + z)`, `p̄ = m / (r + m)` |
+    ///   | Categorical | `½ [z_k ∇f · (e_k - p) + p_k ∇f · (e_k - z)]` |
+    ///   | Subset | `½ [(z - m) (z - m)·∇f + J ∇f]`, `J` the covariance matrix |
     ///
     ///   None of them divides by a probability, so logits of any size are safe. With
     ///   `baseline = loo`, the part of the weight that deviates from straight-through multiplies
-    ///   $f'(z_i)$ minus the mean of the other draws' gradients: no variance is left on linear
+    ///   `f'(z_i)` minus the mean of the other draws' gradients: no variance is left on linear
     ///   costs.
     /// * **Requires** the gradient of the cost.
     /// * **Bias**: none on quadratic costs, also those that couple the coordinates: given the
@@ -78,7 +78,7 @@ method! {
     facts {
         id: "second-order-st",
         name: "Second-order straight-through",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         bias: exact on "quadratic f of independent coordinates",
         needs: [Gradient],
         price: [1, 1],
@@ -139,6 +139,11 @@ pub(super) fn weighted(law: &Law, z: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
         let chosen = z.clone() * (grad.clone() - along(&p));
         let others = p * (grad.clone() - along(&z));
         return (chosen + others) * 0.5;
+    }
+    if law.family().is_vector() {
+        let deviation = z - law.mean().unsqueeze::<4>();
+        let along = (deviation.clone() * grad.clone()).sum_dim(3);
+        return (deviation * along + law.chain(grad)) * 0.5;
     }
     // The trapezoid rule: half of the slope for the step down from z, half for the step up.
     let [down, up] = law.step_weights(z);

@@ -13,12 +13,11 @@ method! {
     /// gradient with respect to the mean.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i J^\top \nabla f(z_i)$, where $J$ is the Jacobian of the mean with
-    ///   respect to the natural parameter: `p (1 - p)` for a Bernoulli logit, the mean for a
-    ///   log-rate.
+    /// * **With** `(1/n) Σ_i Jᵀ ∇f(z_i)`, where `J` is the Jacobian of the mean with respect to the
+    ///   natural parameter: `p (1 - p)` for a Bernoulli logit, the mean for a log-rate.
     /// * **Requires** the gradient of the cost.
     /// * **Bias**: none on linear costs; on a quadratic one it misses the derivative of the
-    ///   variance, $-\frac12 f'' V'(m)$ in the mean parametrisation.
+    ///   variance, `-½ f'' V'(m)` in the mean parametrisation.
     /// * **Note**: it is the projected Wasserstein gradient flow with the mean-difference
     ///   projection (arXiv 1910.02176, section 2.1).
     ///

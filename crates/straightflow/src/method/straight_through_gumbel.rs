@@ -13,21 +13,21 @@ method! {
     /// Hard samples forwards; backwards, the derivative of the relaxed sample of the same noise.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i (\partial y_i / \partial \varphi)^\top \nabla f(z_i)$, where $y$
-    ///   is the sample of [`GumbelSoftmax`](super::GumbelSoftmax) and $z$ marks its largest entry
-    ///   (for Bernoulli variables, whether $y$ is above one half). So $z$ has the distribution's
-    ///   own law, and the derivative is $J(y) / \tau$ with the Jacobian $J$ of a softmax.
+    /// * **With** `(1/n) Σ_i (∂y_i / ∂φ)ᵀ ∇f(z_i)`, where `y` is the sample of
+    ///   [`GumbelSoftmax`](super::GumbelSoftmax) and `z` marks its largest entry (for Bernoulli
+    ///   variables, whether `y` is above one half). So `z` has the distribution's own law, and the
+    ///   derivative is `J(y) / τ` with the Jacobian `J` of a softmax.
     /// * **Requires** the gradient of the cost.
-    /// * **Bias**: on every cost that is not constant, also on linear ones. As $\tau$ falls to 0
-    ///   the expectation of one bit tends to that of [`SecondOrderSt`](super::SecondOrderSt), which
-    ///   is exact on quadratics.
+    /// * **Bias**: on every cost that is not constant, also on linear ones. As `τ` falls to 0 the
+    ///   expectation of one bit tends to that of [`SecondOrderSt`](super::SecondOrderSt), which is
+    ///   exact on quadratics.
     ///
     /// In single precision the uniform numbers have 23 bits, so outcomes of a probability below
     /// about 6e-8 do not occur.
     ///
     /// Towards temperature 0 the derivative vanishes for almost every draw and is of the order
-    /// $1/\tau$ for the rest, so the variance grows as $1/\tau$; [`GumbelRao`](super::GumbelRao)
-    /// has less of it.
+    /// `1/τ` for the rest, so the variance grows as `1/τ`; [`GumbelRao`](super::GumbelRao) has less
+    /// of it.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

@@ -18,29 +18,29 @@ method! {
     /// evaluate with hard samples: `draw` gives those where the parameters are on no tape.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** $\frac1n \sum_i \frac{\partial \bar k_i}{\partial \eta} f'(\bar k_i)$ and $\bar k
-    ///   = \sum_k k y_k$, $y = \mathrm{softmax}((\log q_\eta(k) + G_k) / \tau)$ over the window, $G
-    ///   = -\log(-\log u)$. With the score $s_k = \partial \log q_\eta(k) / \partial \eta$ the
-    ///   weight is $\frac1\tau \sum_k y_k (k - \bar k)\, s_k$. With `hard = on` $f'$ is taken at
-    ///   the value $k$ whose perturbed probability is largest instead: a straight-through version.
+    /// * **With** `(1/n) Σ_i (∂k̄_i/∂η) f'(k̄_i)` and `k̄ = Σ_k k y_k`,
+    ///   `y = softmax((log q_η(k) + G_k) / τ)` over the window, `G = -log(-log u)`. With the score
+    ///   `s_k = ∂ log q_η(k) / ∂η` the weight is `(1/τ) Σ_k y_k (k - k̄) s_k`. With `hard = on`
+    ///   `f'` is taken at the value `k` whose perturbed probability is largest instead: a
+    ///   straight-through version.
     /// * **Requires** the gradient of the cost, and for `hard = off` a cost that makes sense
     ///   between the integers.
     /// * **Bias**: on every cost that is not constant, also on linear ones; without `hard` it
-    ///   vanishes with $\tau$, up to the tails that were cut off.
+    ///   vanishes with `τ`, up to the tails that were cut off.
     /// * **Price**: besides the cost, a random number for each value of the window: about fourteen
     ///   standard deviations of them by default.
     ///
     /// **The window** of a variable is its own: the values outside of which each tail has
-    /// probability at most `tail` (see [`Law::window`]). The value number $k$ of it has the same
+    /// probability at most `tail` (see [`Law::window`]). The value number `k` of it has the same
     /// random number whatever the windows of other variables are, so batch elements do not
     /// influence each other by a single bit. Windows of more than 4096 values are refused with
     /// [`TooMuchNoise`](crate::Error::TooMuchNoise). Probabilities are computed in double precision
     /// on the host.
     ///
     /// Towards temperature 0 the samples become whole and the weight vanishes for almost every
-    /// draw; it is of the order $1/\tau$ when the two largest entries are within $\tau$, so the
-    /// variance grows as $1/\tau$. High temperatures weigh all values of the window alike, so
-    /// `tail` matters there.
+    /// draw; it is of the order `1/τ` when the two largest entries are within `τ`, so the variance
+    /// grows as `1/τ`. High temperatures weigh all values of the window alike, so `tail` matters
+    /// there.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

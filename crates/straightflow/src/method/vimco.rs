@@ -11,16 +11,16 @@ use crate::ops::gradient_only;
 method! {
     /// The score-function estimator of a multi-sample bound, with a baseline for each draw.
     ///
-    /// The costs $f_k$ are negative log-weights $\log q(z_k) - \log p(x, z_k)$, and what is
-    /// minimised is $\mathrm E\,L$ with the bound $L = -\log \frac1n \sum_k e^{-f_k}$, which is
-    /// nearer to $-\log p(x)$ the more draws there are.
+    /// The costs `f_k` are negative log-weights `log q(z_k) - log p(x, z_k)`, and what is minimised
+    /// is `E L` with the bound `L = -log((1/n) Σ_k exp(-f_k))`, which is nearer to `-log p(x)` the
+    /// more draws there are.
     ///
     /// * **Estimates** `d/d natural E L`, and the gradient of the cost's own parameters.
-    /// * **With** $\sum_k (L - L_{-k}) \nabla \log q(z_k) + \sum_k w_k \nabla f_k$, where $L_{-k}$
-    ///   is the bound with $f_k$ replaced by the mean of the other $f_j$ (the geometric mean of
-    ///   their weights), and $w_k = e^{-f_k} / \sum_j e^{-f_j}$. The second sum is the gradient of
-    ///   $L$ at fixed draws; it is there if the cost depends on parameters directly, as a
-    ///   log-weight depends on `q`. All in log space.
+    /// * **With** `Σ_k (L - L_{-k}) ∇ log q(z_k) + Σ_k w_k ∇f_k`, where `L_{-k}` is the bound with
+    ///   `f_k` replaced by the mean of the other `f_j` (the geometric mean of their weights), and
+    ///   `w_k = exp(-f_k) / Σ_j exp(-f_j)`. The second sum is the gradient of `L` at fixed draws;
+    ///   it is there if the cost depends on parameters directly, as a log-weight depends on `q`.
+    ///   All in log space.
     /// * **Requires** the values of the cost, given to
     ///   [`estimate_bound`](crate::estimator::EstimatorExt::estimate_bound) or as an objective of
     ///   the kind [`Bound`](crate::objective::ObjectiveKind::Bound), and at least two draws. The
@@ -56,7 +56,7 @@ method! {
     facts {
         id: "vimco",
         name: "VIMCO",
-        families: FamilyKind::ALL,
+        families: FamilyKind::WITH_SCORE,
         objective: Bound,
         bias: none,
         needs: [Value],

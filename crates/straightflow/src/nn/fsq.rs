@@ -97,8 +97,8 @@ impl FsqConfig {
 /// Finite scalar quantisation: each coordinate is squashed and rounded to a few levels, and the
 /// product of the levels is the codebook. There is nothing to learn and nothing to collapse.
 ///
-/// For a coordinate with $L$ levels, with `half` $= (L-1)(1-\epsilon)/2$, and `off` = 1/2 if $L$ is
-/// even, else 0:
+/// For a coordinate with `L` levels, with `half = (L-1)(1-ε)/2`, and `off = ½` if `L` is even, else
+/// 0:
 ///
 /// ```text
 /// y = half tanh(x + shift) - off           shift = tan(off / half), see `FsqShift`
@@ -107,7 +107,7 @@ impl FsqConfig {
 /// dx = dcode half (1 - tanh(x + shift)^2) / w
 /// ```
 ///
-/// Codes of odd $L$ are symmetric in [-1, 1], those of even $L$ go from -1 to 1 - 2/L.
+/// Codes of odd `L` are symmetric in [-1, 1], those of even `L` go from -1 to 1 - 2/L.
 ///
 /// Reference: F. Mentzer et al., *Finite Scalar Quantization: VQ-VAE Made Simple*, arXiv
 /// 2309.15505, and the authors' code.

@@ -73,7 +73,7 @@ impl LearnedStepConfig {
 
 /// Rounds to `bits` bits with a step size that is learned (LSQ).
 ///
-/// With $Q_n = 2^{b-1}$ and $Q_p = 2^{b-1} - 1$ if the values have a sign, else 0 and $2^b - 1$:
+/// With `Q_n = 2^(b-1)` and `Q_p = 2^(b-1) - 1` if the values have a sign, else 0 and `2^b - 1`:
 ///
 /// ```text
 /// out = s round(clamp(v / s, -Qn, Qp))                      a half goes to the even neighbour
@@ -84,7 +84,7 @@ impl LearnedStepConfig {
 /// g = 1 / sqrt(N Qp)
 /// ```
 ///
-/// One step serves the whole tensor. The factor $g$ brings the relative size of its updates near
+/// One step serves the whole tensor. The factor `g` brings the relative size of its updates near
 /// that of the weights. For activations set `elements` to the features of one example, so that the
 /// rule does not depend on the batch.
 ///

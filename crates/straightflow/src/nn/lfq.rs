@@ -24,7 +24,7 @@ const CERTAIN: f64 = 1e4;
 pub struct LfqConfig {
     /// The number of coordinates, from 1 to 30.
     pub dim: usize,
-    /// How sharp the soft assignment in the entropies is, $\beta$. Default: 100
+    /// How sharp the soft assignment in the entropies is, `β`. Default: 100
     #[config(default = 100.0)]
     pub sharpness: f64,
 }
@@ -57,11 +57,10 @@ impl LfqConfig {
 /// penalty = E H(q) - gamma H(E q),  q = softmax over all codes c of 2 beta x.c
 /// ```
 ///
-/// $q$ assigns an input softly to all $2^d$ codes; the expectation is over the inputs of a batch.
+/// `q` assigns an input softly to all `2^d` codes; the expectation is over the inputs of a batch.
 /// The first entropy wants assignments that are certain, the second one codes that are all used.
-/// $q$ factorises into bits with probability $\mathrm{sigmoid}(4 \beta x_i)$, so the first is a sum
-/// over coordinates. The second is not, and is enumerated for few coordinates. Entropies are in
-/// nats.
+/// `q` factorises into bits with probability `sigmoid(4 β x_i)`, so the first is a sum over
+/// coordinates. The second is not, and is enumerated for few coordinates. Entropies are in nats.
 ///
 /// Reference: L. Yu et al., *Language Model Beats Diffusion: Tokenizer is Key to Visual
 /// Generation*, arXiv 2310.05737.
@@ -153,7 +152,7 @@ impl Lfq {
 
     /// `H(E q)`: how evenly a batch `[..., d]` uses the codes, on the tape.
     ///
-    /// It takes the memory of $2^d$ numbers for each input.
+    /// It takes the memory of `2^d` numbers for each input.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ impl<const D: usize> Quantized<D> {
 /// The exponential of the entropy of the empirical distribution of indices of any shape.
 ///
 /// It is the number of codes that are used, each counted by how much: 1 if all indices are equal,
-/// $n$ if $n$ of them occur equally often. Without any index it is 1. The indices are read back
+/// `n` if `n` of them occur equally often. Without any index it is 1. The indices are read back
 /// from their device.
 ///
 /// ```

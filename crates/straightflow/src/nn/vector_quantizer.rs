@@ -23,10 +23,10 @@ const LAYER: &str = "VectorQuantizer";
 pub enum CodebookGradient {
     /// As it is.
     StraightThrough,
-    /// Turned and scaled as the input would have to be to become the code: with $u = e/|e|$,
-    /// $w = q/|q|$ and $a = (u+w)/|u+w|$, it is $\lambda R^T g$ with $R = I - 2aa^T + 2wu^T$ and
-    /// $\lambda = |q|/|e|$. Where $u = -w$, or one of the two is zero, there is no such rotation,
-    /// and the gradient passes as it is.
+    /// Turned and scaled as the input would have to be to become the code: with `u = e/|e|`,
+    /// `w = q/|q|` and `a = (u+w)/|u+w|`, it is `λ Rᵀ g` with `R = I - 2a aᵀ + 2w uᵀ` and
+    /// `λ = |q|/|e|`. Where `u = -w`, or one of the two is zero, there is no such rotation, and the
+    /// gradient passes as it is.
     Rotation,
 }
 

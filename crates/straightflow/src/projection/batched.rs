@@ -112,7 +112,12 @@ impl Measure {
         draws: &[Vec<f64>],
     ) -> Result<(f64, Vec<f64>)> {
         let Some(law) = family.count_law(natural[0]) else {
-            return self.one_hot(natural, draws);
+            return match family.is_one_hot() {
+                true => self.one_hot(natural, draws),
+                false => Err(Error::Unordered {
+                    family: family.kind(),
+                }),
+            };
         };
         let draws: Vec<f64> = draws.iter().map(|draw| draw[0]).collect();
         let discrepancy = self.at(&law)?;

@@ -71,6 +71,9 @@ impl Case {
                 let row = &self.natural[i / self.k * self.k..][..self.k];
                 x.exp() / row.iter().map(|x| x.exp()).sum::<f64>()
             }
+            Family::Subset { .. } | Family::Rounded { .. } => {
+                unreachable!("tested in a file of its own")
+            }
         }
     }
 
@@ -103,7 +106,9 @@ impl Case {
                 let up = m * (1.0 + x) / (1.0 + m);
                 (up, up + x)
             }
-            Family::Categorical => unreachable!("it has categories"),
+            Family::Categorical | Family::Subset { .. } | Family::Rounded { .. } => {
+                unreachable!("it has no unit steps")
+            }
         };
         let step = match self.family {
             Family::Bernoulli if x == 1.0 => -1.0,

@@ -6,6 +6,7 @@ use statrs::distribution::Discrete;
 use straightflow::distribution::{CountLaw, Family, Law};
 use straightflow::prelude::*;
 
+use crate::scalar::subsets;
 use crate::support::{assert_close, laws, leaf, tensor, values};
 
 const PRECISIONS: [(DType, f64); 2] = [(DType::F32, 1e-6), (DType::F64, 1e-12)];
@@ -171,6 +172,10 @@ fn closed_forms_agree_with_enumeration() {
             let tables = |natural: &[f64]| -> Vec<Vec<f64>> {
                 match law.family() {
                     Family::Categorical => natural.chunks(k).map(softmax).collect(),
+                    Family::Subset { size } => natural
+                        .chunks(k)
+                        .map(|row| subsets(row, size).into_iter().map(|(_, p)| p).collect())
+                        .collect(),
                     family => natural
                         .iter()
                         .map(|x| {
@@ -205,7 +210,7 @@ fn closed_forms_agree_with_enumeration() {
             let got = values(law.kl(&other).expect("one family"));
             assert_close(&what, &got, &want, tolerance);
 
-            if law.family() != Family::Categorical {
+            if !law.family().is_vector() {
                 let moment = |f: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
                     let of = |p: &Vec<f64>| -> (f64, f64) {
                         let mean: f64 = p.iter().zip(0..).map(|(p, z)| p * f64::from(z)).sum();

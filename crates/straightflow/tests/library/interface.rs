@@ -42,6 +42,9 @@ fn what_cannot_be_drawn_names_what_can() {
             if entry.layers == Layers::Tape {
                 match entry.families.contains(&family) {
                     true => assert_eq!(z.expect(entry.id).dims(), law.sample_dims(n)),
+                    false if entry.also.contains(&family) => {
+                        assert!(matches!(z, Err(Error::InvalidOption { .. })));
+                    }
                     false => assert!(matches!(z, Err(Error::UnsupportedFamily { .. }))),
                 }
                 continue;

@@ -74,9 +74,34 @@ pub fn score(law: &Law, z: &[f64]) -> Vec<f64> {
                 let total: f64 = row.iter().map(|x| x.exp()).sum();
                 z[i] - x.exp() / total
             }
+            Family::Rounded { .. } => unreachable!("tested in a file of its own"),
+            Family::Subset { size } => {
+                let row = &natural[i / k * k..(i / k + 1) * k];
+                let states = subsets(row, size).into_iter();
+                z[i] - states.map(|(z, p)| p * z[i % k]).sum::<f64>()
+            }
         }
     };
     (0..natural.len()).map(each).collect()
+}
+
+/// All vectors with `size` ones and their probabilities, by the definition.
+pub fn subsets(logits: &[f64], size: u32) -> Vec<(Vec<f64>, f64)> {
+    let all = (0..1u32 << logits.len()).filter(|bits| bits.count_ones() == size);
+    let bit = |bits: u32, i: usize| f64::from(bits >> i & 1);
+    let vectors: Vec<Vec<f64>> = all
+        .map(|bits| (0..logits.len()).map(|i| bit(bits, i)).collect())
+        .collect();
+    let weight = |z: &Vec<f64>| -> f64 {
+        let sum: f64 = z.iter().zip(logits).map(|(z, logit)| z * logit).sum();
+        sum.exp()
+    };
+    let total: f64 = vectors.iter().map(weight).sum();
+    let with_probability = |z: Vec<f64>| {
+        let p = weight(&z) / total;
+        (z, p)
+    };
+    vectors.into_iter().map(with_probability).collect()
 }
 
 /// All samples of a law of one batch element with their probabilities.
@@ -90,6 +115,9 @@ pub fn states(law: &Law) -> Vec<(Vec<f64>, f64)> {
             let total: f64 = row.iter().map(|x| x.exp()).sum();
             let corner = |i: usize| (0..k).map(|l| f64::from(u8::from(l == i))).collect();
             return (0..k).map(|i| (corner(i), row[i].exp() / total)).collect();
+        }
+        if let Family::Subset { size } = law.family() {
+            return subsets(&natural[j * k..(j + 1) * k], size);
         }
         let law = law.family().count_law(natural[j]).expect("ordered");
         let (lo, hi) = law.window(45.0);
@@ -136,6 +164,7 @@ pub fn small_laws() -> Vec<Law> {
             1,
         ),
         law(Family::Geometric, &[0.3f64.ln()], 1),
+        law(Family::Subset { size: 2 }, &[0.3, -1.2, 0.8, 0.1], 4),
     ]
 }
 

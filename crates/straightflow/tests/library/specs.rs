@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use straightflow::Error;
-use straightflow::estimator::{REGISTRY, Spec, display_option, find};
+use straightflow::estimator::{Bias, KINDS, Layers, Need, REGISTRY, Spec, display_option, find};
 
 /// Every file of the folder but `mod.rs` is a method of the registry, and the other way round.
 #[test]
@@ -21,6 +21,57 @@ fn the_folder_is_the_registry() {
     let mut ids: Vec<&str> = REGISTRY.iter().map(|entry| entry.id).collect();
     ids.sort_unstable();
     assert_eq!(files, ids);
+}
+
+/// The kinds of the list say what the facts say.
+#[test]
+fn kinds_agree_with_the_facts() {
+    let listed = KINDS.iter().flat_map(|kind| kind.methods);
+    let listed: Vec<&str> = listed.map(|entry| entry.id).collect();
+    let ids: Vec<&str> = REGISTRY.iter().map(|entry| entry.id).collect();
+    assert_eq!(listed, ids);
+    for kind in KINDS {
+        for entry in kind.methods {
+            let id = entry.id;
+            assert_eq!(
+                kind.about.contains("unbiased") || kind.name == "exact",
+                entry.bias == Bias::Unbiased,
+                "{id}: bias"
+            );
+            let tape = entry.layers == Layers::Tape;
+            assert_eq!(kind.about.contains("drop-in"), tape, "{id}: drop-in");
+            if kind.about.contains("values of the cost only") {
+                assert_eq!(entry.needs, [Need::Value], "{id}: needs");
+            }
+            if !entry.hard {
+                assert_eq!(kind.name, "relaxation", "{id}: relaxed samples");
+            }
+        }
+    }
+}
+
+/// Formulas are plain text, because documentation is also read without a network.
+#[test]
+fn documentation_needs_no_typesetting() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut comments = 0;
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).expect("the sources") {
+            let path = file.expect("a file").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let documentation = text.lines().map(str::trim_start);
+            for line in documentation.filter(|l| l.starts_with("///") || l.starts_with("//!")) {
+                comments += 1;
+                let latex = line.contains('$') || line.contains("\\frac");
+                assert!(!latex, "{}: {line}", path.display());
+            }
+        }
+    }
+    assert!(comments > 1000, "only {comments} lines of documentation");
 }
 
 #[test]

@@ -44,17 +44,17 @@ pub fn assert_close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
     );
 }
 
-/// A law of every family with moderate parameters, `[2, 2]` or `[2, 2, 3]`.
+/// A law of every family with a score, with moderate parameters, `[2, 2]` or `[2, 2, 3]`.
 pub fn laws(dtype: DType) -> Vec<Law> {
     let ordered = [0.3, -1.2, 0.8, 0.1];
     let logits: Vec<f64> = (0..12).map(|i| (f64::from(i) * 0.7).sin()).collect();
     let law = |kind: &FamilyKind| {
         let (family, _) = kind.examples().swap_remove(0);
-        let natural = match family.is_one_hot() {
+        let natural = match family.is_vector() {
             true => tensor(&logits, [2, 2, 3], dtype),
             false => tensor(&ordered, [2, 2, 1], dtype),
         };
         Law::new(family, natural).expect("valid")
     };
-    FamilyKind::ALL.iter().map(law).collect()
+    FamilyKind::WITH_SCORE.iter().map(law).collect()
 }

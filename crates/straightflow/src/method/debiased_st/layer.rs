@@ -36,7 +36,7 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// Chooses moves from draws `z` with uniform numbers `[n, batch, 1, 1]`. A binomial law takes
+    /// Chooses moves from draws `z` with uniform numbers `[n, batch, 1, 1]`. Some families take
     /// more of them, `side` `[n, batch, d, 1]`.
     pub fn new(
         config: &DebiasedStConfig,
@@ -49,7 +49,9 @@ impl Layer {
         let moves = Moves::new(law, z.clone(), side);
         let cells = Cells::new(&moves);
         let memory = Memory::read(config, state, &moves, &cells)?;
-        let second = (config.base == DebiasedBase::SecondOrderSt).then(|| selection(&moves, &z));
+        // Items are corrected by what the base says of them, and need no weights of its own.
+        let second = config.base == DebiasedBase::SecondOrderSt && !moves.has_swaps();
+        let second = second.then(|| selection(&moves, &z));
         let (chosen_by, share) = match &second {
             Some((own, share)) => (own, Some(share.clone())),
             None => (&moves.weight, None),
@@ -150,8 +152,9 @@ impl Layer {
     /// The base along the chosen moves, each over its probability: its mean is the base.
     fn base_at_chosen(&self, gradient: &[f64]) -> Vec<f64> {
         let mut taken = vec![0.0; gradient.len()];
+        let predicted = self.predictions(gradient);
         for (_, index, factor) in self.chosen() {
-            let x = factor * self.predicted(index, gradient);
+            let x = factor * predicted(index);
             match self.base {
                 // e_j - z, of which the rule is the mean over j.
                 DebiasedBase::SecondOrderSt if self.moves.is_categorical() => {
@@ -186,11 +189,17 @@ impl Layer {
             .collect()
     }
 
-    /// What the base says of the slope of a move, before its factor, in units of what the move is
-    /// chosen by.
-    pub fn predicted(&self, index: usize, gradient: &[f64]) -> f64 {
-        match self.base {
+    /// What the base says of the slope of each chosen move, before its factor, in units of what the
+    /// move is chosen by.
+    pub fn predictions(&self, gradient: &[f64]) -> impl Fn(usize) -> f64 {
+        // The base of an item depends on the slopes of all.
+        let of_items = match self.moves.has_swaps() {
+            true => to_host(self.base(from_host(gradient.to_vec(), self.moves.dims, &self.z))),
+            false => Vec::new(),
+        };
+        move |index| match self.base {
             DebiasedBase::None => 0.0,
+            _ if self.moves.has_swaps() => of_items[index] / self.moves.weight[index],
             DebiasedBase::StraightThrough => self.moves.predicted_slope(index, gradient),
             DebiasedBase::SecondOrderSt => 0.5 * self.moves.predicted_slope(index, gradient),
         }

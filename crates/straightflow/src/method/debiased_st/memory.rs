@@ -15,7 +15,7 @@ const LEAST_RESIDUAL: f64 = 1e-12;
 const LARGEST_SCALE: f64 = 2.0;
 
 /// The cells of the tables `[d, cells, k]` of a state: below the mean and above it, which for a bit
-/// is 0 and 1; for a variable of categories, each.
+/// is 0 and 1; for a variable of categories, each; for an item, out and in.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     /// The cell of each move of each draw.
@@ -42,7 +42,8 @@ impl Cells {
             };
             let above = |i: usize, z: f64| usize::from(z > middles[i % middles.len()]);
             let draws = moves.z.iter().enumerate();
-            draws.map(|(i, z)| 2 * (i % d) + above(i, *z)).collect()
+            let cell = |(i, z): (usize, &f64)| (i / k % d * k.max(2) + above(i, *z)) * k + i % k;
+            draws.map(cell).collect()
         };
         let sign = law.family().trials_of_step().map(|trials| {
             let sign = |z: &f64| 1.0 - 2.0 * z / trials;
@@ -172,11 +173,12 @@ impl Teach for MovesLesson {
         };
         let mut left = Vec::new();
         let mut curvatures = Vec::new();
+        let predictions = layer.predictions(&gradient);
         for (place, index, _) in layer.chosen() {
             let cell = layer.cells.of_move[index];
             let share = layer.share(index);
             // Relative to what the move was chosen by, like the residuals that the variance is of.
-            let predicted = layer.scale * layer.predicted(index, &gradient);
+            let predicted = layer.scale * predictions(index);
             let rest = share * self.slopes[place] - predicted;
             left.push((
                 cell,

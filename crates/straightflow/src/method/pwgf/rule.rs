@@ -58,16 +58,15 @@ impl PwgfRule {
 
     /// Whether every draw has the weight 1, so that the rule is straight-through.
     fn is_straight_through(&self) -> bool {
-        let constant = match self.config.projection {
-            PwgfProjection::Mean => self.config.cv,
+        match self.config.projection {
+            PwgfProjection::Mean => self.config.is_mean(),
             PwgfProjection::Mmd => {
                 self.config.step == PwgfStep::Limit
                     && self.config.gain == PwgfGain::Linear
                     && self.family.is_binary()
             }
             PwgfProjection::Wasserstein => false,
-        };
-        constant && self.config.gain != PwgfGain::Raw
+        }
     }
 }
 
@@ -104,7 +103,11 @@ impl Rule for PwgfRule {
                 }
             });
         let by_mean: Tensor<3> = from_host(by_mean, [batch, d, k], &law.natural());
-        law.chain(by_mean)
+        // The response of subsets is with respect to the logits already.
+        match self.family.has_swaps() {
+            true => by_mean,
+            false => law.chain(by_mean),
+        }
     }
 }
 
@@ -137,6 +140,9 @@ impl Element<'_> {
         let relative = matches!(config.step, PwgfStep::Relative(_));
         if self.spread == 0.0 && (config.cv || relative) {
             return out.fill(0.0);
+        }
+        if self.rule.family.has_swaps() {
+            return self.subset(start, natural, out);
         }
         let one_hot = self.rule.family.is_one_hot();
         if one_hot
@@ -247,6 +253,29 @@ impl Element<'_> {
                     None => response.gains(),
                 })
             }
+        }
+    }
+
+    /// Subsets compared by a Gaussian kernel of their distance, before any gain: the fall of the
+    /// response from a draw to where it was moved, with respect to the logits.
+    fn subset(&self, start: usize, logits: &[f64], out: &mut [f64]) {
+        let k = logits.len();
+        let point = CountLaw::Poisson { rate: 0.0 };
+        let bandwidth = self.rule.config.bandwidth.resolve(&point);
+        let stride = self.stride(bandwidth).unwrap_or(0.0);
+        let family = self.rule.family;
+        let mut sums = vec![0.0; k];
+        for (z, dz) in self.z.chunks(self.size).zip(self.dz.chunks(self.size)) {
+            let (z, dz) = (&z[start..start + k], &dz[start..start + k]);
+            let moved: Vec<f64> = z.iter().zip(dz).map(|(z, dz)| z - stride * dz).collect();
+            let here = family.kernel_response(logits, z, bandwidth);
+            let there = family.kernel_response(logits, &moved, bandwidth);
+            for (sum, (here, there)) in sums.iter_mut().zip(here.iter().zip(there)) {
+                *sum += here - there;
+            }
+        }
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = 2.0 * self.rule.factor * sum;
         }
     }
 

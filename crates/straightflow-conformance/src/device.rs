@@ -1,0 +1,48 @@
+//! What the tensors of the suite are computed on: burn's CPU backend, unless a test binary chooses another
+//! device before its first check.
+
+use std::sync::OnceLock;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+static DEVICE: OnceLock<Device> = OnceLock::new();
+
+/// Chooses the device, once for the whole process.
+///
+/// # Panics
+///
+/// If there was a choice before.
+pub fn choose(device: Device) {
+    DEVICE.set(device).expect("a device is chosen once");
+}
+
+/// The device, without autodiff.
+pub fn device() -> Device {
+    DEVICE.get().cloned().unwrap_or_else(Device::flex)
+}
+
+/// A type of numbers, or single precision where the device has no double precision.
+pub fn dtype(wanted: DType) -> DType {
+    match device().supports_dtype(wanted) {
+        true => wanted,
+        false => DType::F32,
+    }
+}
+
+/// A tolerance for double precision, or the same number of units in the last place where there is none.
+pub fn tolerance(double: f64) -> f64 {
+    match dtype(DType::F64) {
+        DType::F64 => double,
+        _ => double * f64::from(f32::EPSILON) / f64::EPSILON,
+    }
+}
+
+/// A constant tensor on a device.
+pub fn tensor_on<const D: usize>(
+    device: &Device,
+    values: Vec<f64>,
+    shape: [usize; D],
+    dtype: DType,
+) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values, shape), (device, dtype))
+}
