@@ -91,11 +91,12 @@ fn run() -> Result<()> {
 
     // A model of another seed, to show that nothing of it is left after loading.
     let loaded = Autoencoder::new(2, &device)?.load_file(&file);
-    std::fs::remove_file(&file).expect("it was written");
     let [first, second] = states;
     let [fresh, of_code] = optimisers();
     let mut own = [fresh.load_record(first), of_code.load_record(second)];
     let resumed = train(loaded, &mut own, &images, 100)?;
+    // Not earlier: burn reads a parameter when it is used for the first time.
+    std::fs::remove_file(&file).expect("it was written");
 
     let after = mean_cost(&model)?;
     println!(

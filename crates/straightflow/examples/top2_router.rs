@@ -184,7 +184,7 @@ fn train(key: Key, way: Way, world: &World) -> Result<(f32, f32)> {
     Ok((error / square, entropy.exp().into_scalar()))
 }
 
-fn main() -> Result<()> {
+fn run() -> Result<()> {
     println!("error relative to the mean square of the answers, and the perplexity of the experts");
     let mut means = [0.0; 2];
     for seed in 0..SEEDS {
@@ -203,4 +203,9 @@ fn main() -> Result<()> {
     println!("mean    SIMPLE {simple:.4}, plain top-k {top_k:.4}");
     assert!(simple < top_k, "plain top-k is ahead");
     Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let failed = run().inspect_err(|error| eprintln!("{error}")).is_err();
+    u8::from(failed).into()
 }
