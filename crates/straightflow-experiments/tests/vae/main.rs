@@ -4,6 +4,7 @@ mod checkpoints;
 mod cost;
 mod direct;
 mod documents;
+mod ops;
 mod records;
 mod scalar;
 mod training;
