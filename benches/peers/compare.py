@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""One training step in straightflow and in PyTorch, side by side.
+"""One training step in straightflow, JAX and PyTorch, side by side.
 
-Runs the two programs in turn, several times, each pinned to the same core, and
-prints JSON: the time of a step in each, in ms, and the ratio PyTorch to
-straightflow (above 1: straightflow is faster).  The ratio is that of the
-medians over the rounds of each program's own median.
+Each round runs a fresh process of each program in turn, all pinned to the same core.  A peer counts
+with its best round, straightflow with the median over its rounds of the median of a round.  Writes
+Markdown and JSON.
 
     cargo build --release
-    pip install torch
-    python benches/peers/compare.py --data DIR --core 0
+    python -m venv venv && venv/bin/pip install -r benches/peers/requirements.txt
+    venv/bin/python benches/peers/compare.py --data DIR --core 0 --out results/mine
 
-Needs `taskset` (Linux).  DIR holds MNIST's IDX files; both train on them.
+Needs `taskset` (Linux).  DIR holds MNIST's IDX files; all train on them.
 """
 
 import argparse
@@ -22,7 +21,22 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-ESTIMATORS = ["straight-through", "arm"]
+# Our specification, the peers' method of the same price, and the bars for linear and nonlinear.
+ROWS = [
+    ("straight-through", "straight-through", 1.4, 1.2),
+    ("pwgf", "straight-through", 1.4, 1.2),
+    ("second-order-st", "straight-through", 1.4, 1.2),
+    ("gumbel-softmax", "gumbel-softmax", 1.15, 1.0),
+    ("reinforce:baseline=loo,samples=2", "reinforce-loo", 1.15, 1.0),
+    ("arm", "arm", 1.15, 1.0),
+    ("disarm", "disarm", 1.15, 1.0),
+    ("muprop", "muprop", 1.15, 1.0),
+    ("rebar", "rebar", 1.15, 1.0),
+    ("relax", "relax", 1.15, 1.0),
+    ("debiased-st", "disarm", 1.0, 1.0),
+]
+PEERS = [("jax_step.py", "scan"), ("jax_step.py", "step"), ("torch_step.py", "eager")]
+NAMES = ["JAX, scanned", "JAX, step", "PyTorch"]
 
 
 def pinned(core, command):
@@ -34,53 +48,96 @@ def pinned(core, command):
     return json.loads(done.stdout)
 
 
+def compare(args, arch):
+    length = ["--steps", str(args.steps), "--repetitions", "3", "--batch", str(args.batch)]
+    data = ["--data", args.data]
+    ours, theirs = [], [[] for _ in PEERS]
+    methods = sorted({row[1] for row in ROWS})
+    for turn in range(args.rounds):
+        for runs, (script, mode) in zip(theirs, PEERS):
+            command = [args.python, os.path.join(HERE, script), "--arch", arch, "--mode", mode]
+            runs.append(pinned(args.core, [*command, "--methods", *methods, *data, *length]))
+        command = [args.straightflow, "bench", "--json", "--arch", arch, "--warmup", "100"]
+        specs = [row[0] for row in ROWS]
+        ours.append(pinned(args.core, [*command, "--estimators", *specs, *data, *length]))
+        print(f"{arch}: round {turn + 1} of {args.rounds}", file=sys.stderr)
+
+    rows = []
+    for place, (spec, method, *bars) in enumerate(ROWS):
+        mine = [run["rows"][place]["median_ms"] for run in ours]
+        peers = {
+            name: [run["methods"][method]["least_ms"] for run in runs]
+            for name, runs in zip(NAMES, theirs)
+        }
+        best = min(min(times) for times in peers.values())
+        median = statistics.median(mine)
+        rows.append({
+            "estimator": spec,
+            "peer_method": method,
+            "straightflow_ms": round(median, 4),
+            "straightflow_rounds_ms": [round(x, 4) for x in mine],
+            "peers_best_ms": {name: round(min(times), 4) for name, times in peers.items()},
+            "peers_rounds_ms": peers,
+            "ratio": round(best / median, 3),
+            "bar": bars[0 if arch == "linear" else 1],
+        })
+    versions = {
+        "straightflow": ours[0]["version"],
+        "jax": theirs[0][0]["jax"],
+        "torch": theirs[2][0]["torch"],
+    }
+    return {
+        "arch": arch, "date": ours[0]["date"], "cpu": ours[0]["cpu"], "batch": args.batch,
+        "rounds": args.rounds, "versions": versions, "rows": rows,
+    }
+
+
+def markdown(report):
+    versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    lines = [
+        f"{report['arch']}, batch {report['batch']}, {report['rounds']} rounds, one pinned core of "
+        f"{report['cpu']}, {report['date']}; {versions}. Milliseconds a step.",
+        "",
+        "| estimator | straightflow | " + " | ".join(NAMES) + " | ratio | bar |",
+        "|---|---|" + "---|" * len(NAMES) + "---|---|",
+    ]
+    for row in report["rows"]:
+        peers = " | ".join(f"{row['peers_best_ms'][name]:.3f}" for name in NAMES)
+        lines.append(
+            f"| `{row['estimator']}` | {row['straightflow_ms']:.3f} | {peers} | "
+            f"{row['ratio']:.2f} | {row['bar']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", metavar="DIR", required=True)
+    parser.add_argument("--arch", nargs="+", choices=["linear", "nonlinear"],
+                        default=["linear", "nonlinear"])
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=200, help="per repetition")
     parser.add_argument("--batch", type=int, default=50)
-    parser.add_argument("--python", default=sys.executable, help="with PyTorch")
+    parser.add_argument("--python", default=sys.executable, help="with JAX and PyTorch")
     parser.add_argument(
         "--straightflow", default=os.path.join(ROOT, "target", "release", "straightflow")
     )
+    parser.add_argument("--out", metavar="DIR", help="for compare-ARCH.md and .json")
     args = parser.parse_args()
-
-    batch = ["--batch", str(args.batch), "--data", args.data]
-    length = ["--steps", "500", "--repetitions", "3", "--warmup", "200"]
-    ours, theirs = [], []
-    for _ in range(args.rounds):
-        script = os.path.join(HERE, "vae_step.py")
-        theirs.append(pinned(args.core, [args.python, script, "--estimators", *ESTIMATORS, *batch, *length]))
-        command = [args.straightflow, "bench", "--json", "--arch", "linear"]
-        ours.append(pinned(args.core, [*command, "--estimators", *ESTIMATORS, *batch, *length]))
-
-    report = {
-        "date": ours[0]["date"],
-        "cpu": ours[0]["cpu"],
-        "model": "linear 784-[200]-784",
-        "batch": args.batch,
-        "rounds": args.rounds,
-        "straightflow": ours[0]["version"],
-        "torch": theirs[0]["torch"],
-        "torch_adam": [run["adam"] for run in theirs],
-        "estimators": {},
-    }
-    for place, name in enumerate(ESTIMATORS):
-        mine = [run["rows"][place]["median_ms"] for run in ours]
-        other = [run["estimators"][name]["median_ms"] for run in theirs]
-        report["estimators"][name] = {
-            "straightflow_ms": round(statistics.median(mine), 4),
-            "torch_ms": round(statistics.median(other), 4),
-            "ratio": round(statistics.median(other) / statistics.median(mine), 3),
-            "straightflow_least_ms": round(min(run["rows"][place]["least_ms"] for run in ours), 4),
-            "torch_least_ms": round(min(run["estimators"][name]["min_ms"] for run in theirs), 4),
-            "straightflow_rounds_ms": [round(x, 4) for x in mine],
-            "torch_rounds_ms": [round(x, 4) for x in other],
-        }
-    print(json.dumps(report, indent=2))
+    for arch in args.arch:
+        report = compare(args, arch)
+        text = markdown(report)
+        print(text)
+        if args.out:
+            os.makedirs(args.out, exist_ok=True)
+            stem = os.path.join(args.out, f"compare-{arch}")
+            with open(stem + ".json", "w") as file:
+                json.dump(report, file, indent=1)
+            with open(stem + ".md", "w") as file:
+                file.write(text)
 
 
 if __name__ == "__main__":

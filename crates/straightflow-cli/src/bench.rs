@@ -12,7 +12,7 @@ use straightflow_experiments::device::{PROCESSORS, Processor};
 use straightflow_experiments::runner::{Screen, cpu, now};
 use straightflow_experiments::table2::default_estimators;
 use straightflow_experiments::vae::{
-    ARCHITECTURES, Architecture, LATENTS, Latent, Protocol, Settings, Source, Trainer,
+    ARCHITECTURES, Architecture, Floor, LATENTS, Latent, Protocol, Settings, Source, Trainer,
 };
 
 use crate::screen::Terminal;
@@ -43,9 +43,9 @@ pub struct Arguments {
     /// What tensors are computed on.
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = word::<Processor>(PROCESSORS))]
     device: Processor,
-    /// The images of a step.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = count::<usize>)]
-    batch: usize,
+    /// The images of a step, space-separated.
+    #[arg(long, value_name = "N", num_args = 1.., default_values_t = [25, 50, 200], value_parser = count::<usize>)]
+    batch: Vec<usize>,
     /// Steps of a repetition.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
@@ -63,7 +63,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The time of a step.
+/// The time of a step, beside what a step of straight-through takes at least.
 #[derive(Serialize)]
 struct Row {
     arch: &'static str,
@@ -73,6 +73,11 @@ struct Row {
     repetitions: u64,
     median_ms: f64,
     least_ms: f64,
+    images_per_second: f64,
+    dense_floor_ms: f64,
+    practical_floor_ms: f64,
+    /// The median over the practical floor.
+    distance: f64,
 }
 
 /// The table, and what it was measured on.
@@ -99,18 +104,21 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     let data = Protocol::Threshold.load(arguments.data.as_deref())?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let mut screen = Terminal::new("bench");
-    let count = archs.len() * estimators.len();
+    let count = archs.len() * arguments.batch.len() * estimators.len();
     let mut rows = Vec::new();
     for arch in &archs {
-        for estimator in &estimators {
-            screen.progress(rows.len() as f64 / count as f64, None);
-            let settings = Settings {
-                latent,
-                device: arguments.device,
-                batch: Some(arguments.batch),
-                ..Settings::new(*arch, estimator.clone())
-            };
-            rows.push(pool.install(|| measure(arguments, settings, &data))?);
+        for batch in &arguments.batch {
+            let mut floor = None;
+            for estimator in &estimators {
+                screen.progress(rows.len() as f64 / count as f64, None);
+                let settings = Settings {
+                    latent,
+                    device: arguments.device,
+                    batch: Some(*batch),
+                    ..Settings::new(*arch, estimator.clone())
+                };
+                rows.push(pool.install(|| measure(arguments, settings, &data, &mut floor))?);
+            }
         }
     }
     screen.progress(1.0, None);
@@ -130,9 +138,16 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measure(arguments: &Arguments, settings: Settings, data: &Source) -> anyhow::Result<Row> {
+/// The floor depends on networks and batch only, so the first estimator measures it for all.
+fn measure(
+    arguments: &Arguments,
+    settings: Settings,
+    data: &Source,
+    floor: &mut Option<Floor>,
+) -> anyhow::Result<Row> {
     let config = settings.config(data)?;
     let mut trainer = Trainer::new(&config, data)?;
+    let floor = *floor.get_or_insert_with(|| trainer.floor());
     for _ in 0..arguments.warmup {
         trainer.step()?;
     }
@@ -145,14 +160,19 @@ fn measure(arguments: &Arguments, settings: Settings, data: &Source) -> anyhow::
         times.push(start.elapsed().as_secs_f64() * 1e3 / arguments.steps as f64);
     }
     times.sort_by(f64::total_cmp);
+    let median_ms = times[times.len() / 2];
     Ok(Row {
         arch: config.arch.name(),
         estimator: config.estimator.to_string(),
         batch: config.batch,
         steps: arguments.steps,
         repetitions: arguments.repetitions,
-        median_ms: times[times.len() / 2],
+        median_ms,
         least_ms: times[0],
+        images_per_second: 1e3 * config.batch as f64 / median_ms,
+        dense_floor_ms: floor.dense_ms,
+        practical_floor_ms: floor.practical_ms,
+        distance: median_ms / floor.practical_ms,
     })
 }
 
@@ -171,15 +191,36 @@ fn print(table: &Table, out: &mut impl Write) -> std::io::Result<()> {
     )?;
     writeln!(
         out,
-        "{:10} {:width$} {:>6} {:>10} {:>9}",
-        "arch", "estimator", "batch", "median ms", "least ms"
+        "{:10} {:width$} {:>6} {:>10} {:>9} {:>9} {:>9} {:>12} {:>9}",
+        "arch",
+        "estimator",
+        "batch",
+        "median ms",
+        "least ms",
+        "images/s",
+        "dense ms",
+        "practical ms",
+        "distance",
     )?;
     for row in &table.rows {
         writeln!(
             out,
-            "{:10} {:width$} {:>6} {:>10.3} {:>9.3}",
-            row.arch, row.estimator, row.batch, row.median_ms, row.least_ms
+            "{:10} {:width$} {:>6} {:>10.3} {:>9.3} {:>9.0} {:>9.3} {:>12.3} {:>9.2}",
+            row.arch,
+            row.estimator,
+            row.batch,
+            row.median_ms,
+            row.least_ms,
+            row.images_per_second,
+            row.dense_floor_ms,
+            row.practical_floor_ms,
+            row.distance,
         )?;
     }
-    Ok(())
+    writeln!(
+        out,
+        "\ndense: the matrix products of a step of straight-through, each alone; practical: those, with \
+         images\nas sums over their ones, and likelihood, samples and Adam; distance: the median over \
+         the practical floor."
+    )
 }

@@ -10,6 +10,7 @@ use straightflow::fused::bernoulli_log_prob;
 use straightflow::objective::{Objective, ObjectiveKind};
 
 use super::config::Direct;
+use super::input::Input;
 use super::model::Vae;
 
 /// What fits an estimator: the direct term is zero in expectation, and only noise, if the cost is
@@ -32,19 +33,19 @@ pub struct Elbo<'a> {
     /// Binary images `[batch, pixels]`.
     x: Tensor<2>,
     /// The same as the encoder sees them.
-    input: Tensor<2>,
+    input: Input,
     direct: Direct,
     kind: ObjectiveKind,
 }
 
 impl<'a> Elbo<'a> {
     /// The cost of binary images `[batch, pixels]`, which the encoder sees as `input`.
-    pub fn new(model: &'a Vae, x: Tensor<2>, input: Tensor<2>, direct: Direct) -> Self {
+    pub fn new(model: &'a Vae, x: Tensor<2>, input: impl Into<Input>, direct: Direct) -> Self {
         Self {
             model,
             frozen: OnceCell::new(),
             x,
-            input,
+            input: input.into(),
             direct,
             kind: ObjectiveKind::Expectation,
         }
@@ -58,8 +59,8 @@ impl<'a> Elbo<'a> {
     }
 
     /// What the encoder sees of the images, `[batch, pixels]`.
-    pub fn input(&self) -> &Tensor<2> {
-        &self.input
+    pub fn input(&self) -> Tensor<2> {
+        self.input.tensor()
     }
 
     /// The cost `[n, batch]` of samples `[n, batch, d, k]` of all layers.

@@ -1,20 +1,23 @@
 //! Batches of images as tensors.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use straightflow::Key;
+use straightflow::fused::{BitInput, BitRows};
 use straightflow_data::{Batches, Dataset, Images as Pixels, Split};
 
 use super::config::Config;
 use super::error::VaeError;
+use super::input::Input;
 use super::protocol::{Centring, Protocol};
 
 /// A batch: binary images `[batch, pixels]`, and what the encoder sees of them.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub x: Tensor<2>,
-    pub input: Tensor<2>,
+    pub input: Input,
 }
 
 /// The images of a run.
@@ -23,7 +26,9 @@ pub(super) struct Images<'a> {
     splits: [Range<usize>; 3],
     /// The mean of each pixel over the training images.
     means: Vec<f32>,
-    centring: Centring,
+    /// What the encoder sees of a pixel: `scale * bit + offset`.
+    scale: f32,
+    offsets: Option<Arc<[f32]>>,
     dynamic: bool,
     key: Key,
     device: Device,
@@ -52,11 +57,17 @@ impl<'a> Images<'a> {
             (Centring::Mean, _) | (_, true) => means(data, splits[0].clone()),
             _ => vec![0.0; data.pixels()],
         };
+        let (scale, offsets) = match config.inputs {
+            Centring::None => (1.0, None),
+            Centring::Signed => (2.0, Some(vec![-1.0; data.pixels()])),
+            Centring::Mean => (1.0, Some(means.iter().map(|mean| -mean).collect())),
+        };
         Ok(Self {
             data,
             splits,
             means,
-            centring: config.inputs,
+            scale,
+            offsets: offsets.map(Into::into),
             // Greyscale images are binary once and for all in every other protocol.
             dynamic: config.protocol == Protocol::Dynamic,
             key,
@@ -99,24 +110,42 @@ impl<'a> Images<'a> {
     }
 
     fn batch(&self, seed: [u8; 32], indices: &[usize]) -> Batch {
-        let pixels = self.data.pixels();
-        let shape = [indices.len(), pixels];
-        let mut x = vec![0.0f32; indices.len() * pixels];
-        self.data.binary_batch(seed, indices, &mut x);
-        let tensor =
-            |values: Vec<f32>| Tensor::<2>::from_data(TensorData::new(values, shape), &self.device);
-        let input = match self.centring {
-            Centring::None => None,
-            Centring::Signed => Some(x.iter().map(|x| 2.0 * x - 1.0).collect()),
-            Centring::Mean => {
-                let rows = x.chunks_exact(pixels);
-                let centred = rows.flat_map(|row| row.iter().zip(&self.means).map(|(x, m)| x - m));
-                Some(centred.collect())
+        let bits = match self.data.images() {
+            Pixels::Binary(images) => {
+                let mut bits = BitRows::new(images.pixels());
+                for &index in indices {
+                    bits.push(images.ones(index));
+                }
+                bits
+            }
+            Pixels::Grey(images) => {
+                let pixels = images.pixels();
+                let mut x = vec![0.0f32; indices.len() * pixels];
+                images.binarise_batch(seed, indices, &mut x);
+                let mut bits = BitRows::new(pixels);
+                for row in x.chunks_exact(pixels) {
+                    let ones = row.iter().enumerate().filter(|(_, x)| **x != 0.0);
+                    bits.push(ones.map(|(place, _)| place));
+                }
+                bits
             }
         };
-        let x = tensor(x);
-        let input = input.map_or_else(|| x.clone(), tensor);
-        Batch { x, input }
+        let plain = BitInput {
+            bits: Arc::new(bits),
+            scale: 1.0,
+            offsets: None,
+        };
+        let shape = [indices.len(), self.data.pixels()];
+        let x = Tensor::from_data(TensorData::new(plain.values(), shape), &self.device);
+        let seen = BitInput {
+            scale: self.scale,
+            offsets: self.offsets.clone(),
+            ..plain
+        };
+        Batch {
+            x,
+            input: Input::of_bits(seen, &self.device),
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::activation::leaky_relu;
 use burn::tensor::{Device, Tensor, TensorData};
 use straightflow::distribution::{Family, Law};
+use straightflow::fused::{affine, bit_affine};
 use straightflow::{Key, Result};
 
 use super::config::{Architecture, Config, WIDTH};
+use super::input::Input;
 use super::protocol::{Centring, Prior};
 
 /// Layers with leaky rectifiers between them.
@@ -44,11 +45,33 @@ impl Network {
 
     /// `[rows, inputs]` to `[rows, outputs]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        let mut layers = self.layers.iter();
-        let first = layers.next().expect("a network has a layer");
-        layers.fold(first.forward(x), |x, layer| {
-            layer.forward(leaky_relu(x, self.slope))
+        self.forward_from(0, x)
+    }
+
+    /// As [`forward`](Self::forward), of what an encoder sees of images.
+    fn forward_input(&self, input: &Input) -> Tensor<2> {
+        match input.bits() {
+            Some(bits) => {
+                let (weight, bias, slope) = self.layer(0);
+                self.forward_from(1, bit_affine(bits, weight, bias, slope))
+            }
+            None => self.forward(input.tensor()),
+        }
+    }
+
+    fn forward_from(&self, first: usize, x: Tensor<2>) -> Tensor<2> {
+        (first..self.layers.len()).fold(x, |x, index| {
+            let (weight, bias, slope) = self.layer(index);
+            affine(x, weight, bias, slope)
         })
+    }
+
+    /// The parameters of a layer, and the slope of the rectifier behind it if there is one.
+    fn layer(&self, index: usize) -> (Tensor<2>, Tensor<1>, Option<f64>) {
+        let layer = &self.layers[index];
+        let bias = layer.bias.as_ref().expect("every layer has a bias");
+        let inner = index + 1 < self.layers.len();
+        (layer.weight.val(), bias.val(), inner.then_some(self.slope))
     }
 
     fn set_last_bias(&mut self, bias: &[f32], device: &Device) {
@@ -157,6 +180,13 @@ impl Vae {
         std::mem::replace(self, empty)
     }
 
+    /// Inputs and outputs of all layers of all networks, from the one that sees the images on.
+    pub(super) fn layer_shapes(&self) -> Vec<[usize; 2]> {
+        let networks = self.encoder.iter().chain(&self.decoder);
+        let layers = networks.flat_map(|network| &network.layers);
+        layers.map(|layer| layer.weight.val().dims()).collect()
+    }
+
     /// The layers of latent variables.
     pub fn layers(&self) -> usize {
         self.encoder.len()
@@ -168,12 +198,12 @@ impl Vae {
     /// # Errors
     ///
     /// Those of [`Law::new`].
-    pub fn posterior(&self, input: &Tensor<2>, below: &[Tensor<4>]) -> Result<Law> {
-        let x = match below.last() {
-            None => input.clone(),
-            Some(z) => self.rows(z.clone()),
-        };
-        self.law(self.encoder[below.len()].forward(x))
+    pub fn posterior(&self, input: &Input, below: &[Tensor<4>]) -> Result<Law> {
+        let encoder = &self.encoder[below.len()];
+        self.law(match below.last() {
+            None => encoder.forward_input(input),
+            Some(z) => encoder.forward(self.rows(z.clone())),
+        })
     }
 
     /// The law of layer `layer` given samples of the one above, of `n batch` elements.

@@ -225,7 +225,7 @@ impl<'a> Trainer<'a> {
         };
         let plain = of_step.as_deref().unwrap_or(&*self.estimator);
         let bound = match &self.state {
-            Some(state) => Some(plain.bind(state, Some(batch.input.clone()))?),
+            Some(state) => Some(plain.bind(state, Some(batch.input.tensor()))?),
             None => None,
         };
         let estimator = bound.as_deref().unwrap_or(plain);

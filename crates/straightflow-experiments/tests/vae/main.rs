@@ -3,6 +3,7 @@
 mod checkpoints;
 mod cost;
 mod direct;
+mod ops;
 mod records;
 mod scalar;
 mod training;

@@ -5,6 +5,8 @@ mod fourier;
 mod gain;
 mod gaussian;
 mod panels;
+mod responses;
+mod stencil;
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use crate::kernel::Kernel;
 pub use cross::MmdLaw;
 pub use fourier::SelfTerms;
 pub use gain::{GainTable, Gains};
+pub(crate) use responses::LawResponses;
 
 /// `D = E K(Z - Z') - 2 mean_n E K(Z - y_n) + mean_{n,n'} K(y_n - y_n')`, the squared maximum mean
 /// discrepancy, all pairs of samples included.

@@ -29,6 +29,7 @@ use crate::distribution::CountLaw;
 pub use atoms::Atoms;
 pub use batched::Measure;
 pub use mean::MeanDifference;
+pub(crate) use mmd::LawResponses;
 pub use mmd::{GainTable, Gains, Mmd, MmdLaw, SelfTerms};
 pub use project::project;
 pub use wasserstein::Wasserstein;

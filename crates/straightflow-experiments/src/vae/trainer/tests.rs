@@ -215,7 +215,7 @@ fn biases_of_the_pixels_are_from_training_images() {
     }
     // The encoder sees the difference from the same means.
     let input = trainer.images.evaluation(&[10]);
-    let shift = (input.x - input.input).into_data();
+    let shift = (input.x - input.input.tensor()).into_data();
     for mean in shift.as_slice::<f32>().expect("f32") {
         assert!((mean - 200.0 / 255.0).abs() < 1e-6, "{mean}");
     }

@@ -20,7 +20,7 @@ use crate::estimator::Reduction;
 use crate::kernel::Kernel;
 use crate::ops::{Rule, from_host, to_host};
 use crate::projection::{
-    Discrepancy, GainTable, Gains, MmdLaw, SelfTerms, Wasserstein, categorical,
+    Discrepancy, GainTable, Gains, LawResponses, MmdLaw, SelfTerms, Wasserstein, categorical,
 };
 
 #[derive(Debug)]
@@ -192,8 +192,30 @@ impl Element<'_> {
         sum / divisor / stride.unwrap_or(1.0)
     }
 
+    /// The gradient by the table of the weights, for infinitely small steps; `None` beyond it.
+    fn tabulated(&self, natural: f64, j: usize) -> Option<f64> {
+        let table = self.rule.table.as_ref()?;
+        let responses: LawResponses = table.responses(natural)?;
+        let mut sum = 0.0;
+        for (z, dz) in self.column(&self.z, j).zip(self.column(&self.dz, j)) {
+            sum += responses.at(z)? * dz;
+        }
+        Some(match self.rule.config.gain {
+            PwgfGain::Linear => sum,
+            PwgfGain::Projection | PwgfGain::Raw => {
+                let gains = table.at(natural);
+                self.normalise(sum * gains.linear, None, || gains)
+            }
+        })
+    }
+
     fn coordinate(&self, law: &CountLaw, natural: f64, j: usize) -> f64 {
         let config = &self.rule.config;
+        if config.step == PwgfStep::Limit
+            && let Some(gradient) = self.tabulated(natural, j)
+        {
+            return gradient;
+        }
         let bandwidth = config.bandwidth.resolve(law);
         let stride = self.stride(bandwidth);
         let pairs = || self.column(&self.z, j).zip(self.column(&self.dz, j));

@@ -111,7 +111,7 @@ mod kernel {
     use burn::tensor::{DType, Tensor};
 
     use super::super::flex::{Stored, has_kernels, row_major};
-    use super::super::kernel::Rows;
+    use super::super::kernel::{Rows, scale_rows};
     use crate::ops::{Rule, custom_grad};
 
     pub fn fits(logits: &Tensor<2>, x: &Tensor<2>) -> bool {
@@ -120,6 +120,12 @@ mod kernel {
 
     pub fn log_prob(logits: Tensor<2>, x: Tensor<2>) -> Tensor<1> {
         let [constant_logits, constant_x] = [logits.clone().inner(), x.clone().inner()];
+        if logits.is_tracked() && !x.is_tracked() && logits.dims()[0] >= x.dims()[0] {
+            return match logits.dtype() {
+                DType::F64 => with_slopes::<f64>(logits, constant_x),
+                _ => with_slopes::<f32>(logits, constant_x),
+            };
+        }
         let value = match logits.dtype() {
             DType::F64 => value::<f64>(constant_logits.clone(), constant_x.clone()),
             _ => value::<f32>(constant_logits.clone(), constant_x.clone()),
@@ -136,6 +142,24 @@ mod kernel {
         }
         let zeros = value.zeros_like();
         custom_grad(logits, value, by_logits) + custom_grad(x, zeros, by_x)
+    }
+
+    /// The way of a training: the derivatives are computed with the values.
+    fn with_slopes<R: Stored>(logits: Tensor<2>, x: Tensor<2>) -> Tensor<1> {
+        let shape = logits.dims();
+        let (constant, x) = (row_major(logits.clone().inner()), row_major(x));
+        let rows = Rows {
+            logits: R::values(&constant),
+            x: R::values(&x),
+            d: shape[1],
+        };
+        let (value, slopes) = rows.log_prob_and_slopes();
+        let slopes = R::new_tensor(slopes, shape);
+        custom_grad(
+            logits,
+            R::new_tensor(value, [shape[0]]),
+            Arc::new(BySlopes { slopes }),
+        )
     }
 
     fn value<R: Stored>(logits: Tensor<2>, x: Tensor<2>) -> Tensor<1> {
@@ -158,6 +182,30 @@ mod kernel {
             x: R::values(&x),
             d,
         })
+    }
+
+    /// `g` times the slopes that the forward pass has left.
+    #[derive(Debug)]
+    struct BySlopes {
+        slopes: Tensor<2>,
+    }
+
+    impl BySlopes {
+        fn gradient<R: Stored>(&self, grad: Tensor<1>) -> Tensor<2> {
+            let shape = self.slopes.dims();
+            let (slopes, grad) = (row_major(self.slopes.clone()), row_major(grad));
+            let gradient = scale_rows(R::values(&slopes), shape[1], R::values(&grad));
+            R::new_tensor(gradient, shape)
+        }
+    }
+
+    impl Rule<2, 1> for BySlopes {
+        fn backward(&self, logits: Tensor<2>, _value: Tensor<1>, grad: Tensor<1>) -> Tensor<2> {
+            match logits.dtype() {
+                DType::F64 => self.gradient::<f64>(grad),
+                _ => self.gradient::<f32>(grad),
+            }
+        }
     }
 
     /// `g (x - sigmoid(l))`, summed over repetitions.

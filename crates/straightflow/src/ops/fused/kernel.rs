@@ -12,7 +12,7 @@ const LANES: usize = 16;
 ///
 /// `pulp::Arch` would do, but leaves AVX2 out unless a feature of pulp is switched on that burn's
 /// matrix product does not need, and pulp is built only once.
-fn vectorised(work: impl FnOnce()) {
+pub(super) fn vectorised(work: impl FnOnce()) {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(avx_512) = pulp::x86::V4::try_new() {
@@ -79,6 +79,35 @@ impl<'a, R: Real> Rows<'a, R> {
         }
     }
 
+    /// [`log_prob`](Self::log_prob) with its derivatives `x - sigmoid(l)` with respect to the logits,
+    /// if each row of logits meets one row of `x`: both are made of one exponential.
+    pub fn log_prob_and_slopes(self) -> (Vec<R>, Vec<R>) {
+        debug_assert!(
+            self.logits.len() >= self.x.len(),
+            "one pair for each row of logits"
+        );
+        let mut out = vec![R::ZERO; self.len()];
+        let mut slopes = vec![R::ZERO; self.logits.len()];
+        vectorised(
+            #[inline(always)]
+            || {
+                let mut tail = vec![R::ZERO; self.d];
+                let rows = slopes.chunks_exact_mut(self.d).zip(&mut out).enumerate();
+                for (row, (slopes, out)) in rows {
+                    let (logits, x) = (self.logits_of(row), self.x_of(row));
+                    let values = logits.iter().zip(x).zip(tail.iter_mut().zip(slopes));
+                    for ((l, x), (tail, slope)) in values {
+                        let e = l.exp_of_minus_abs();
+                        *tail = e.ln_1p_of_unit();
+                        *slope = slope_of(*l, *x, e / (R::ONE + e));
+                    }
+                    *out = row_log_prob(logits, x, &tail);
+                }
+            },
+        );
+        (out, slopes)
+    }
+
     /// `sum g (x - sigmoid(l))` over the pairs of each row of logits.
     pub fn gradient_by_logits(self, grad: &[R]) -> Vec<R> {
         let mut out = vec![R::ZERO; self.logits.len()];
@@ -101,13 +130,7 @@ impl<'a, R: Real> Rows<'a, R> {
                 let g = grad[pair];
                 let values = logits.iter().zip(self.x_of(pair)).zip(&rare);
                 for (out, ((l, x), rare)) in out.iter_mut().zip(values) {
-                    // For x = 1 and a large logit, x - sigmoid(l) would have lost its digits.
-                    let slope = if *l >= R::ZERO {
-                        (*x - R::ONE) + *rare
-                    } else {
-                        *x - *rare
-                    };
-                    *out += g * slope;
+                    *out += g * slope_of(*l, *x, *rare);
                 }
             }
         }
@@ -168,6 +191,33 @@ fn row_log_prob<R: Real>(logits: &[R], x: &[R], tail: &[R]) -> R {
 fn coordinate<R: Real>(l: R, x: R, tail: R) -> R {
     let positive = if l > R::ZERO { l } else { R::ZERO };
     (x * l - positive) - tail
+}
+
+/// `x - sigmoid(l)`, given the probability of the less likely value: for `x = 1` and a large logit the
+/// difference would have lost its digits.
+#[inline(always)]
+fn slope_of<R: Real>(l: R, x: R, rare: R) -> R {
+    if l >= R::ZERO {
+        (x - R::ONE) + rare
+    } else {
+        x - rare
+    }
+}
+
+/// Each row of a matrix times its own number.
+pub(super) fn scale_rows<R: Real>(matrix: &[R], d: usize, by: &[R]) -> Vec<R> {
+    let mut out = matrix.to_vec();
+    vectorised(
+        #[inline(always)]
+        || {
+            for (row, by) in out.chunks_exact_mut(d).zip(by) {
+                for x in row {
+                    *x = *by * *x;
+                }
+            }
+        },
+    );
+    out
 }
 
 /// The probability `sigmoid(-|l|)` of the less likely value.

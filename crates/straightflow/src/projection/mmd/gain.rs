@@ -1,6 +1,10 @@
 //! The gain of the gradient, tabulated in the natural parameter.
 
+use std::sync::OnceLock;
+
 use super::fourier::SelfTerms;
+use super::responses::{LawResponses, Responses};
+use super::stencil::{STENCIL, stencil};
 use crate::distribution::CountLaw;
 use crate::kernel::{Bandwidth, KernelFamily};
 use crate::projection::{ProjectionError, check_law};
@@ -40,11 +44,12 @@ pub struct GainTable {
     family: KernelFamily,
     bandwidth: Bandwidth,
     pieces: Vec<Piece>,
+    responses: OnceLock<Option<Responses>>,
 }
 
 /// Equally spaced knots; the table is cut where the bandwidth leaves its floor.
 #[derive(Clone, Debug)]
-struct Piece {
+pub(super) struct Piece {
     start: f64,
     step: f64,
     /// `ln E c` and `ln M`.
@@ -53,8 +58,6 @@ struct Piece {
 
 /// The distance of knots in the natural parameter.
 const STEP: f64 = 0.07;
-/// The number of knots of one interpolating polynomial.
-const STENCIL: usize = 6;
 
 impl GainTable {
     /// Tabulates the gains for the family of a law (its mean is ignored).
@@ -75,6 +78,7 @@ impl GainTable {
             family: family.clone(),
             bandwidth,
             pieces: Vec::new(),
+            responses: OnceLock::new(),
         };
         let (first, last) = match shape {
             CountLaw::Binomial { .. } => (-14.0, 14.0),
@@ -96,13 +100,10 @@ impl GainTable {
     /// The gains at a natural parameter: the logit of a binomial law, the logarithm of the mean of
     /// the others.
     pub fn at(&self, natural: f64) -> Gains {
-        let Some(piece) = self.pieces.iter().find(|piece| natural <= piece.end()) else {
+        let Some((index, position)) = self.place(natural) else {
             return self.outside(natural);
         };
-        if natural < piece.start {
-            return self.outside(natural);
-        }
-        let [linear, projection] = piece.interpolate(natural);
+        let [linear, projection] = self.pieces[index].interpolate(position);
         Gains {
             linear: linear.exp(),
             projection: projection.exp(),
@@ -118,6 +119,35 @@ impl GainTable {
             },
             shape => shape.with_mean(natural.exp()),
         }
+    }
+
+    /// The piece that a natural parameter is in, and where in it, in units of the distance of its knots.
+    pub(super) fn place(&self, natural: f64) -> Option<(usize, f64)> {
+        let index = self
+            .pieces
+            .iter()
+            .position(|piece| natural <= piece.end())?;
+        let piece = &self.pieces[index];
+        (natural >= piece.start).then(|| (index, (natural - piece.start) / piece.step))
+    }
+
+    /// The weights of samples at a natural parameter, each relative to their mean; `None` beyond what
+    /// is tabulated. The first call fills the table, which takes some ten milliseconds.
+    pub(crate) fn responses(&self, natural: f64) -> Option<LawResponses<'_>> {
+        let responses = self.responses.get_or_init(|| Responses::new(self));
+        responses.as_ref()?.of_law(self, natural)
+    }
+
+    pub(super) fn bandwidth(&self) -> Bandwidth {
+        self.bandwidth
+    }
+
+    pub(super) fn family(&self) -> &KernelFamily {
+        &self.family
+    }
+
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
     }
 
     /// Beyond the table. Natural parameters are clamped to where the mean is a finite positive
@@ -186,24 +216,22 @@ impl Piece {
         self.start + self.step * (self.logarithms.len() - 1) as f64
     }
 
+    /// The knots, in the natural parameter.
+    pub(super) fn knots(&self) -> impl Iterator<Item = f64> + '_ {
+        (0..self.logarithms.len()).map(|j| self.start + self.step * j as f64)
+    }
+
     /// Lagrange interpolation through the six nearest knots.
-    fn interpolate(&self, natural: f64) -> [f64; 2] {
-        let position = (natural - self.start) / self.step;
-        let last = self.logarithms.len() - STENCIL;
-        let first = (position.floor().max(2.0) as usize - 2).min(last);
-        let t = position - first as f64;
-        // prod_{i != j} (t - i) / (j - i), with the denominators (-1)^(5-j) j! (5-j)!.
-        const DENOMINATORS: [f64; STENCIL] = [-120.0, 24.0, -12.0, 12.0, -24.0, 120.0];
-        let mut before = [1.0; STENCIL];
-        for j in 1..STENCIL {
-            before[j] = before[j - 1] * (t - (j - 1) as f64);
-        }
-        let mut after = 1.0;
+    fn interpolate(&self, position: f64) -> [f64; 2] {
+        let (first, weights) = stencil(position, self.logarithms.len());
         let mut values = [0.0; 2];
-        for j in (0..STENCIL).rev() {
-            let weight = before[j] * after / DENOMINATORS[j];
-            after *= t - j as f64;
-            let knot = &self.logarithms[first + j];
+        // From the last to the first, as the weights are made.
+        for (knot, weight) in self.logarithms[first..]
+            .iter()
+            .zip(weights)
+            .take(STENCIL)
+            .rev()
+        {
             values[0] += weight * knot[0];
             values[1] += weight * knot[1];
         }
