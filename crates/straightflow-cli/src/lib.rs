@@ -1,6 +1,7 @@
 //! The command line of straightflow, for a list of experiments: it parses, dispatches and prints.
 
 mod bench;
+mod compare;
 mod experiment;
 mod interrupt;
 mod list;
@@ -47,6 +48,9 @@ enum Command {
     /// Every experiment, and one page of all: tables beside the paper's numbers, learning curves.
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::Arguments),
+    /// Estimators side by side on a built-in cost: bias, deviation, price, time, and which to use.
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(compare::Arguments),
     /// The time of a training step, for estimators and architectures.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::Arguments),
@@ -97,6 +101,7 @@ pub fn run(
     match Cli::from_arg_matches(&matches)?.command {
         Command::List(arguments) => list::run(&arguments, experiments, out),
         Command::Bench(arguments) => bench::run(&arguments, out),
+        Command::Compare(arguments) => compare::run(&arguments, out),
         Command::Report(arguments) => report::run(&arguments, experiments, out),
         Command::Reproduce(arguments) => reproduce::run(&arguments, experiments, *out),
         Command::Completions { shell } => completions(experiments, shell, out),

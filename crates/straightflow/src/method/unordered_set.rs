@@ -51,7 +51,7 @@ method! {
 
     options UnorderedSetConfig {
         /// The number of different configurations n of one estimate.
-        samples: usize [2..=12] = 2,
+        samples: usize [..=12] = 2,
     }
 
     facts {
