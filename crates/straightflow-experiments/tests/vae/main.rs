@@ -4,6 +4,7 @@ mod checkpoints;
 mod cost;
 mod direct;
 mod documents;
+mod protocols;
 mod records;
 mod scalar;
 mod training;
