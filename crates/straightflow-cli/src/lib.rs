@@ -1,6 +1,7 @@
 //! The command line of straightflow, for a list of experiments: it parses, dispatches and prints.
 
 mod bench;
+mod compare;
 mod experiment;
 mod grid;
 mod interrupt;
@@ -54,6 +55,9 @@ enum Command {
     /// Run every experiment and write one HTML page with tables beside the paper's numbers and plots.
     #[command(display_order = 0, after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::Arguments),
+    /// Compare methods on a built-in cost: bias, deviation, price, time, and which to use.
+    #[command(display_order = 100, after_help = compare::EXAMPLES)]
+    Compare(compare::Arguments),
     /// Time a training step, for estimators and architectures.
     #[command(display_order = 103, after_help = bench::EXAMPLES)]
     Bench(bench::Arguments),
@@ -126,6 +130,7 @@ pub fn run(
     match Cli::from_arg_matches(&matches)?.command {
         Command::List(arguments) => list::run(&arguments, experiments, out),
         Command::Bench(arguments) => bench::run(&arguments, out),
+        Command::Compare(arguments) => compare::run(&arguments, out),
         Command::Report(arguments) => report::run(&arguments, experiments, out),
         Command::Reproduce(arguments) => reproduce::run(&arguments, experiments, *out),
         Command::Cell(arguments) => grid::cell(&arguments, experiments, out),

@@ -85,11 +85,19 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
                 entry.price,
                 draw(entry)
             )?;
-            writeln!(out, "{:width$}  {}", "", entry.reference)?;
+            writeln!(out, "{:width$}  {}.{}", "", entry.reference, also(entry))?;
         }
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// The other names of a method, as a sentence.
+fn also(entry: &Estimator) -> String {
+    match entry.aliases {
+        [] => String::new(),
+        names => format!(" Other names: `{}`.", names.join("`, `")),
+    }
 }
 
 /// What `draw` gives with the default options.
@@ -149,8 +157,11 @@ pub fn markdown() -> String {
     }
     for entry in REGISTRY {
         page += &format!(
-            "\n## {}\n\n{}. {}.\n",
-            entry.id, entry.name, entry.reference
+            "\n## {}\n\n{}. {}.{}\n",
+            entry.id,
+            entry.name,
+            entry.reference,
+            also(entry)
         );
         page += "\n| option | default | meaning |\n|---|---|---|\n";
         let defaults = entry.defaults();

@@ -40,13 +40,14 @@ pub(crate) fn along(law: &Law, gradient: Tensor<4>) -> Tensor<1> {
 
 /// The bits `b1 = 1[u > sigmoid(-logit)]` and `b2 = 1[u < sigmoid(logit)]` of uniform numbers `u`
 /// and `1 - u`, each a sample of the law.
+#[derive(Clone)]
 pub(crate) struct Pair {
     pub first: Tensor<4>,
     pub second: Tensor<4>,
 }
 
 impl Pair {
-    fn new(u: Tensor<4>, law: &Law) -> Self {
+    pub fn new(u: Tensor<4>, law: &Law) -> Self {
         // b1 takes the less likely value 0 where u < q for positive logits, and the less likely
         // value 1 where 1 - u < q for negative ones; b2 has u and 1 - u exchanged.
         let positive = likely_one(law, u.dims());

@@ -54,6 +54,7 @@ extern crate self as straightflow;
 pub use {pastey, serde, serde_json};
 
 mod antithetic;
+pub mod compare;
 pub mod distribution;
 pub mod error;
 #[macro_use]
@@ -94,6 +95,7 @@ pub use ops::{Rule, custom_grad, fused};
 
 /// What most programs need: keys, distributions, estimators, the oracle, and the error.
 pub mod prelude {
+    pub use crate::compare::{Budget, compare};
     pub use crate::distribution::Distribution;
     pub use crate::distribution::all::*;
     pub use crate::estimator::all::*;

@@ -6,10 +6,12 @@ macro_rules! mutant {
         $method:ident { $($fields:tt)* }, samples = $samples:literal,
         id: $id:literal,
         families: $families:expr,
+        $(objective: $objective:ident,)?
         bias: $bias:ident $(on $exact_on:literal)?,
         needs: $needs:tt,
         price: $price:tt,
         noise: $noise:ident,
+        $(weighted: $weighted:literal,)?
         layers: $layers:ident,
         $(learns: $learns:ident,)?
         $(least: $least:literal,)?
@@ -29,12 +31,14 @@ macro_rules! mutant {
                 id: $id,
                 name: $id,
                 families: $families,
+                $(objective: $objective,)?
                 bias: $bias $(on $exact_on)?,
                 needs: $needs,
                 price: $price,
                 reference: "none: it is wrong",
                 layers: $layers,
                 noise: $noise,
+                $(weighted: $weighted,)?
                 $(learns: $learns,)?
                 $(least: $least,)?
             }

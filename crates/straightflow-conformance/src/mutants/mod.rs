@@ -2,17 +2,21 @@
 //! correct twin, so that a rejection is not an artefact of how the mutant is written.
 
 mod arms;
+mod carms;
 mod contract;
 mod debiased_st;
 mod entry;
 mod layers;
+mod local_disarm;
 mod paper_mmd;
 mod rebar;
 mod reinforce;
 mod relax;
+mod rodeo;
 mod rounded;
 mod straight_through;
 mod subset;
+mod unordered_set;
 
 use crate::subject::Subject;
 
@@ -38,8 +42,12 @@ pub fn mutants() -> Vec<Mutant> {
         reinforce::mutants(),
         paper_mmd::mutants(),
         arms::mutants(),
+        carms::mutants(),
+        unordered_set::mutants(),
         rebar::mutants(),
         relax::mutants(),
+        rodeo::mutants(),
+        local_disarm::mutants(),
         debiased_st::mutants(),
         subset::mutants(),
         rounded::mutants(),

@@ -35,7 +35,7 @@ fn correct_twins_pass() {
     }
     assert_eq!(
         seen.len(),
-        11,
+        15,
         "one correct estimator in each file: {seen:?}"
     );
 }

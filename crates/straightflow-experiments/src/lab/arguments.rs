@@ -51,7 +51,12 @@ pub struct Arguments {
     seed: Option<u64>,
 }
 
-fn family(text: &str) -> Result<FamilyKind, String> {
+/// Reads the name of a family.
+///
+/// # Errors
+///
+/// If there is none; the message names all.
+pub fn family(text: &str) -> Result<FamilyKind, String> {
     let known = FamilyKind::ALL.iter();
     let found = known.copied().find(|family| family.to_string() == text);
     found.ok_or_else(|| {

@@ -2,6 +2,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
+use straightflow::compare::{self, Learner, Moments, replicate};
 use straightflow::estimator::{Estimator, EstimatorExt};
 use straightflow::exact::Exact;
 use straightflow::{Key, Result};
@@ -9,7 +10,6 @@ use straightflow::{Key, Result};
 use super::objective::Objective;
 use super::problem::Problem;
 use crate::host::to_host;
-use crate::learner::Learner;
 
 /// Random numbers and samples of one call.
 const NUMBERS: usize = 200_000;
@@ -127,21 +127,15 @@ pub(super) fn trained(
     estimator: &dyn Estimator,
     problem: &Problem,
     objective: &Objective,
-    training: Training,
+    Training {
+        key,
+        steps,
+        learning_rate,
+    }: Training,
 ) -> Result<Option<Learner>> {
-    let [initial, draws] = training.key.split();
     let law = problem.law(TRAINING_BATCH);
-    let Some(mut learner) = Learner::new(estimator, initial, &law, training.learning_rate) else {
-        return Ok(None);
-    };
-    for step in 0..training.steps as u64 {
-        let bound = learner.bind(estimator.at_step(step)?.as_ref())?;
-        let q = law.leaf();
-        let key = draws.child(step);
-        let estimate = bound.estimate(key, &q, |z| objective.cost(problem, z))?;
-        learner.learn(&mut estimate.surrogate.backward(), &estimate);
-    }
-    Ok(Some(learner))
+    let cost = |z| objective.cost(problem, z);
+    compare::trained(key, estimator, &law, cost, steps, learning_rate)
 }
 
 /// Draws estimates and compares them with the truth.
@@ -171,107 +165,30 @@ pub(super) fn measure(
         Some(learner) => learner.bind(estimator)?,
         None => estimator.at_step(0)?,
     };
-    let width = truth.gradient.len();
-    let mut estimates = Vec::with_capacity(replicates * width);
-    while estimates.len() < replicates * width {
-        let done = estimates.len() / width;
-        let q = problem.law(most.min(replicates - done));
-        let key = key.child(done as u64);
+    let estimates = replicate(key, replicates, most, |key, count| {
+        let q = problem.law(count);
         let part = bound.gradient(key, &q, |z| objective.cost(problem, z))?;
-        estimates.extend(in_mean_coordinates(problem, to_host(part)));
-    }
-    let spread = Spread::of(&estimates, &truth.gradient);
+        Ok(in_mean_coordinates(problem, to_host(part)))
+    })?;
+    let moments = Moments::of(&estimates, &truth.gradient);
     Ok(Measurement {
         draws,
         evaluations: price.evaluations,
         gradients: price.gradients,
         replicates,
-        bias: spread.bias,
-        bias_error: spread.std / (replicates as f64).sqrt(),
-        std: spread.std,
-        std_error: spread.std_error,
-        rmse: spread.rmse,
-        rmse_error: spread.rmse_error,
-        slope: spread.slope,
+        bias: moments.bias,
+        bias_error: moments.std / (replicates as f64).sqrt(),
+        std: moments.std,
+        std_error: moments.std_error,
+        rmse: moments.rmse,
+        rmse_error: moments.rmse_error,
+        slope: moments.slope,
     })
-}
-
-/// Moments of estimates about their mean and about the truth.
-#[derive(Debug, PartialEq)]
-struct Spread {
-    bias: f64,
-    std: f64,
-    std_error: f64,
-    rmse: f64,
-    rmse_error: f64,
-    slope: Option<f64>,
-}
-
-impl Spread {
-    /// Of estimates, one after the other, each as long as the truth.
-    fn of(estimates: &[f64], truth: &[f64]) -> Self {
-        let rows = estimates.chunks(truth.len());
-        let count = rows.len() as f64;
-        let mut mean = vec![0.0; truth.len()];
-        for row in rows.clone() {
-            for (sum, g) in mean.iter_mut().zip(row) {
-                *sum += g / count;
-            }
-        }
-        let squares = |centre: &[f64]| -> Vec<f64> {
-            let distance = |row: &[f64]| {
-                let gaps = row.iter().zip(centre).map(|(a, b)| (a - b) * (a - b));
-                gaps.sum::<f64>()
-            };
-            rows.clone().map(distance).collect()
-        };
-        let (std, std_error) = root_mean(&squares(&mean), count - 1.0);
-        let (rmse, rmse_error) = root_mean(&squares(truth), count);
-        let gaps: Vec<f64> = mean.iter().zip(truth).map(|(a, b)| a - b).collect();
-        let bias = match gaps.as_slice() {
-            [gap] => *gap,
-            gaps => norm(gaps),
-        };
-        let along: f64 = mean.iter().zip(truth).map(|(a, b)| a * b).sum();
-        let square = norm(truth).powi(2);
-        Self {
-            bias,
-            std,
-            std_error,
-            rmse,
-            rmse_error,
-            slope: (square > 0.0).then(|| along / square),
-        }
-    }
-}
-
-/// The root of the mean of squares and its standard error, by the delta method.
-fn root_mean(squares: &[f64], degrees: f64) -> (f64, f64) {
-    let count = squares.len() as f64;
-    let mean = squares.iter().sum::<f64>() / degrees;
-    let root = mean.sqrt();
-    if root == 0.0 {
-        return (0.0, 0.0);
-    }
-    let spread = squares.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
-    (root, (spread / count).sqrt() / (2.0 * root))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn moments_of_known_estimates() {
-        // Mean (2, 0), truth (1, 0): the bias is 1, the squared distances from the mean are 1 and
-        // 1.
-        let spread = Spread::of(&[1.0, 0.0, 3.0, 0.0], &[1.0, 0.0]);
-        assert_eq!(spread.bias, 1.0);
-        assert_eq!(spread.std, 2.0f64.sqrt());
-        assert_eq!(spread.rmse, 2.0f64.sqrt());
-        assert_eq!(spread.slope, Some(2.0));
-        assert_eq!(Spread::of(&[-1.0, -1.0], &[0.5]).bias, -1.5);
-    }
 
     #[test]
     fn the_scale_is_reached_by_a_linear_cost_and_by_no_other() {

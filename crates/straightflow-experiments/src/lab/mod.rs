@@ -37,6 +37,7 @@ mod subjects;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use straightflow::Key;
+use straightflow::compare::{affordable, smallest, takes};
 use straightflow::distribution::FamilyKind;
 use straightflow::estimator::{Estimator, Spec};
 use straightflow::objective::ObjectiveKind;
@@ -44,9 +45,9 @@ use straightflow::objective::ObjectiveKind;
 use crate::limits::{self, LimitError};
 use crate::tested::Tested;
 use measure::{Training, Truth, learns, measure, trained};
-use subjects::{affordable, smallest, takes};
 
 pub use Lab as This;
+pub use arguments::family;
 pub use measure::Measurement;
 pub use objective::{Objective, objectives};
 pub use problem::{PROBLEMS, Problem};

@@ -91,7 +91,7 @@ pub fn objectives(problem: &Problem) -> &'static [Objective] {
 
 impl Objective {
     /// The cost `[n, batch]` of samples `[n, batch, d, k]` of a variable.
-    pub(super) fn cost(&self, problem: &Problem, z: Tensor<4>) -> Tensor<2> {
+    pub fn cost(&self, problem: &Problem, z: Tensor<4>) -> Tensor<2> {
         let (mean, sd) = problem.moments();
         (self.function)(problem.score(z), mean, sd)
     }

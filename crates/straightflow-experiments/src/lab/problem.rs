@@ -132,7 +132,7 @@ impl Problem {
     }
 
     /// The law with a batch of equal elements, in double precision.
-    pub(super) fn law(&self, batch: usize) -> Law {
+    pub fn law(&self, batch: usize) -> Law {
         let [d, k] = self.shape();
         let means = TensorData::new(self.means.repeat(batch), [batch, d, k]);
         let means = Tensor::from_data(means, (&Device::flex(), DType::F64));

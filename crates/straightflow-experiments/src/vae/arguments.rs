@@ -16,6 +16,7 @@ pub const ARCHITECTURES: &Words = &[
     ("linear", "784-[200]-784"),
     ("two-layer", "784-[200]-[200]"),
     ("nonlinear", "784-200-200-[200]-200-200-784"),
+    ("four-layer", "784-[200]-[200]-[200]-[200]"),
 ];
 /// The protocols, in words.
 pub const PROTOCOLS: &Words = &[
@@ -30,6 +31,10 @@ pub const PROTOCOLS: &Words = &[
     (
         "dynamic",
         "Pixels drawn anew in every epoch; needs --data (protocol D)",
+    ),
+    (
+        "uncentred",
+        "The same in batches of 100, a fixed prior, nothing centred (protocol E)",
     ),
 ];
 /// The latent variables, in words.
@@ -136,6 +141,10 @@ pub struct Arguments {
     /// What tensors are computed on [default: cpu].
     #[arg(long, value_name = "DEVICE", value_parser = word::<Processor>(PROCESSORS))]
     device: Option<Processor>,
+    /// Steps from one bound of the test images to the next; 0 for the end alone [default: the
+    /// protocol's].
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    bound_every: Option<u64>,
     /// The seed of all randomness [default: 1].
     #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
     seed: Option<u64>,
@@ -189,6 +198,7 @@ impl Arguments {
             flag("--partition", settings.partition),
             flag("--images", text(settings.images)),
             flag("--bound-samples", Some(config.bound_samples.to_string())),
+            flag("--bound-every", text(settings.bound_every)),
             flag("--seed", Some(config.seed.to_string())),
             flag(
                 "--data",
@@ -232,6 +242,7 @@ impl Arguments {
             partition: self.partition.clone().or(from.partition),
             images: self.images.images.or(from.images),
             bound_samples: self.images.bound_samples.unwrap_or(from.bound_samples),
+            bound_every: self.bound_every.or(from.bound_every),
             seed: self.seed.unwrap_or(from.seed),
         }
     }

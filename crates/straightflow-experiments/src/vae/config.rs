@@ -23,16 +23,19 @@ pub enum Architecture {
     TwoLayer,
     /// `784-200-200-[200]-200-200-784` with leaky rectifiers.
     Nonlinear,
+    /// `784-[200]-[200]-[200]-[200]`, each conditional linear; the deep model of protocol D.
+    FourLayer,
 }
 
 impl Architecture {
-    /// All architectures, in the order of the paper's table.
+    /// The architectures of the paper's table, in its order.
     pub const ALL: [Self; 3] = [Self::Linear, Self::TwoLayer, Self::Nonlinear];
 
     /// The layers of latent variables.
     pub fn layers(self) -> usize {
         match self {
             Self::TwoLayer => 2,
+            Self::FourLayer => 4,
             Self::Linear | Self::Nonlinear => 1,
         }
     }
@@ -43,6 +46,7 @@ impl Architecture {
             Self::Linear => "linear",
             Self::TwoLayer => "two-layer",
             Self::Nonlinear => "nonlinear",
+            Self::FourLayer => "four-layer",
         }
     }
 }
@@ -156,8 +160,11 @@ pub struct Config {
     pub output_bias: bool,
     /// The slope of the rectifiers for negative arguments.
     pub slope: f64,
-    /// The draws of the bound that is computed at the end.
+    /// The draws of the bound that is computed at the end, and on the way.
     pub bound_samples: usize,
+    /// The steps from one bound of the test images to the next; 0 for the end alone.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bound_every: u64,
     /// The seed of all randomness.
     pub seed: u64,
 }
@@ -205,6 +212,8 @@ pub struct Settings {
     pub images: Option<usize>,
     /// The draws of the final bound.
     pub bound_samples: usize,
+    /// The steps from one bound of the test images to the next; by default the protocol's.
+    pub bound_every: Option<u64>,
     /// The seed of all randomness.
     pub seed: u64,
 }
@@ -233,6 +242,7 @@ impl Settings {
             partition: None,
             images: None,
             bound_samples: 100,
+            bound_every: None,
             seed: 1,
         }
     }
@@ -289,11 +299,18 @@ impl Settings {
             output_bias: self.output_bias.unwrap_or(preset.output_bias),
             slope: self.slope.unwrap_or(preset.slope),
             bound_samples: self.bound_samples,
+            bound_every: self.bound_every.unwrap_or(preset.bound_every),
             seed: self.seed,
         };
         config.check(data)?;
         Ok(config)
     }
+}
+
+// As serde asks for it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The learning rate of what an estimator learns, unless it is set: as in the public code of REBAR
@@ -421,6 +438,7 @@ impl Config {
             partition: unless(partition, self.partition.clone()),
             images: unless(0, self.images),
             bound_samples: self.bound_samples,
+            bound_every: unless(preset.bound_every, self.bound_every),
             seed: self.seed,
         }
     }

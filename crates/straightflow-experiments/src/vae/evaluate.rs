@@ -12,11 +12,15 @@ use super::elbo::Elbo;
 use super::error::VaeError;
 use super::images::Batch;
 use super::model::Vae;
+use super::summary::StepBound;
 use super::trainer::Trainer;
 use crate::host::to_host;
 
 /// The rows that go through the decoder at once.
 const ROWS: usize = 2000;
+
+/// The child of the evaluation's key for bounds on the way; no run has so many epochs.
+const ON_THE_WAY: u64 = 1 << 40;
 
 /// The costs `[n, batch]` of `n` hard samples for each image of a batch.
 fn costs(model: &Vae, batch: Batch, key: Key, n: usize) -> Result<Tensor<2>> {
@@ -66,6 +70,25 @@ impl Trainer<'_> {
         let key = key.child(split as u64).child(n as u64);
         let mean = self.mean_bound(key, split, n, limit);
         mean.map_err(|source| VaeError::Evaluation { epoch, source })
+    }
+
+    /// Measures the bound of the test images if this step is one after which that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`bound`](Self::bound).
+    pub(super) fn bound_on_the_way(&mut self) -> std::result::Result<(), VaeError> {
+        let (step, every) = (self.place.steps, self.config.bound_every);
+        if every == 0 || !step.is_multiple_of(every) {
+            return Ok(());
+        }
+        // Apart from the keys of the epochs.
+        let key = self.keys.evaluation.child(ON_THE_WAY).child(step);
+        let epoch = self.place.epoch;
+        let bound = self.mean_bound(key, Split::Test, self.config.bound_samples, usize::MAX);
+        let test_bound = bound.map_err(|source| VaeError::Evaluation { epoch, source })?;
+        self.place.bounds.push(StepBound { step, test_bound });
+        Ok(())
     }
 
     fn mean_bound(&self, key: Key, split: Split, n: usize, limit: usize) -> Result<f64> {

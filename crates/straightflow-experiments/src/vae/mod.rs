@@ -35,5 +35,5 @@ pub use model::{Layout, Network, Vae};
 pub use protocol::{Centring, Prior, Protocol, Source};
 pub use run::{Finished, Watcher, run};
 pub(crate) use show::{BOUND, DEFAULT_PWGF, EVALUATIONS, GRADIENTS, VARIANCE, default_pwgf};
-pub use summary::{Epoch, Row, Summary, TRAIN_SAMPLE, label};
+pub use summary::{Epoch, Row, StepBound, Summary, TRAIN_SAMPLE, label};
 pub use trainer::Trainer;

@@ -140,7 +140,9 @@ impl Vae {
             let hidden = layout.hidden;
             let widths = match layout.arch {
                 Architecture::Nonlinear => vec![from, hidden, hidden, to],
-                Architecture::Linear | Architecture::TwoLayer => vec![from, to],
+                Architecture::Linear | Architecture::TwoLayer | Architecture::FourLayer => {
+                    vec![from, to]
+                }
             };
             Network::new(key, &widths, layout.slope, device)
         };

@@ -21,6 +21,9 @@ pub enum Protocol {
     Static,
     /// Protocol D: pixels drawn anew in every epoch, centred by their means, as in the code of DisARM.
     Dynamic,
+    /// Protocol E: pixels drawn anew in every epoch, a uniform prior, nothing centred, large batches
+    /// and steps, as in the code of double control variates and RODEO.
+    Uncentred,
 }
 
 impl Protocol {
@@ -30,6 +33,7 @@ impl Protocol {
             Self::Threshold => "threshold",
             Self::Static => "static",
             Self::Dynamic => "dynamic",
+            Self::Uncentred => "uncentred",
         }
     }
 
@@ -48,15 +52,15 @@ impl Protocol {
             (_, Some(path)) => directory::load(path)?,
             (Self::Threshold, None) => mnist::load(mnist::Binarisation::Threshold)?,
             (Self::Static, None) => mnist::load(mnist::Binarisation::Stochastic)?,
-            (Self::Dynamic, None) => return Err(VaeError::NoGreyImages),
+            (Self::Dynamic | Self::Uncentred, None) => return Err(VaeError::NoGreyImages),
         };
         let binary = matches!(data.images(), Images::Binary(_));
         let data = match self {
             // Bits that were drawn are no thresholded ones.
             Self::Threshold if from.is_some() && binary => return Err(VaeError::BinaryImages),
             Self::Threshold => data.threshold(127),
-            Self::Dynamic if binary => return Err(VaeError::NoGreyImages),
-            Self::Static | Self::Dynamic => data,
+            Self::Dynamic | Self::Uncentred if binary => return Err(VaeError::NoGreyImages),
+            Self::Static | Self::Dynamic | Self::Uncentred => data,
         };
         Ok(Source::new(data))
     }
@@ -158,6 +162,7 @@ pub(super) struct Preset {
     pub latent_inputs: Centring,
     pub output_bias: bool,
     pub slope: f64,
+    pub bound_every: u64,
 }
 
 impl Preset {
@@ -178,14 +183,14 @@ impl Preset {
             latent_inputs: Centring::None,
             output_bias: false,
             slope: 0.1,
+            bound_every: 0,
         };
         let mut preset = match protocol {
             Protocol::Threshold => Self {
                 partition: Partition::TRAIN_55K,
-                epochs: if arch == Architecture::TwoLayer {
-                    1500
-                } else {
-                    400
+                epochs: match arch {
+                    Architecture::TwoLayer | Architecture::FourLayer => 1500,
+                    Architecture::Linear | Architecture::Nonlinear => 400,
                 },
                 batch: 25,
                 prior: Prior::Fixed,
@@ -210,6 +215,16 @@ impl Preset {
                 inputs: Centring::Mean,
                 latent_inputs: Centring::Signed,
                 output_bias: true,
+                slope: 0.3,
+                bound_every: 1000,
+                ..base
+            },
+            // A million steps of 100 out of 50,000 images.
+            Protocol::Uncentred => Self {
+                epochs: 2000,
+                batch: 100,
+                learning_rate: 1e-3,
+                prior: Prior::Fixed,
                 slope: 0.3,
                 ..base
             },

@@ -88,6 +88,7 @@ pub fn run<W: Watcher + Send>(
         watcher.progress(trainer.share())?;
         while trainer.epochs() < config.epochs {
             trainer.step()?;
+            trainer.bound_on_the_way()?;
             if trainer.at_epoch() {
                 let epoch = trainer.measure()?;
                 watcher.epoch(&epoch)?;

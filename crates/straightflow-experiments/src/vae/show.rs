@@ -2,7 +2,7 @@
 
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
-use super::summary::{Row, Summary};
+use super::summary::{Row, StepBound, Summary};
 use crate::experiment::place;
 
 /// What two experiments say about one number.
@@ -37,6 +37,35 @@ pub(super) fn page(summary: &Summary) -> Page {
             .any(|row| default_pwgf(&row.estimator, &row.latent))
             .then_some(DEFAULT_PWGF),
     )
+    .remarks(selected(summary))
+    .remarks(on_the_way(summary))
+}
+
+/// The test value at the best validation value, by which protocol B chooses a model.
+fn selected(summary: &Summary) -> Option<String> {
+    let of_protocol_b = summary.rows.iter().any(|row| row.protocol == "static");
+    let best = summary.selected().filter(|_| of_protocol_b)?;
+    Some(format!(
+        "The best validation value, {:.2}, is that after epoch {}; the test value there is {:.2} nats.",
+        best.valid_nelbo, best.epoch, best.test_nelbo
+    ))
+}
+
+/// The bounds that were measured on the way.
+fn on_the_way(summary: &Summary) -> Option<String> {
+    let last = summary.bounds.last()?;
+    let better = |a: &&StepBound, b: &&StepBound| a.test_bound.total_cmp(&b.test_bound);
+    let best = summary.bounds.iter().min_by(better)?;
+    Some(format!(
+        "The {}-sample bound of the test images on the way: {:.2} nats after {} steps, the last of {} \
+         looks; the best is {:.2}, after {}.",
+        summary.bound_samples,
+        last.test_bound,
+        last.step,
+        summary.bounds.len(),
+        best.test_bound,
+        best.step
+    ))
 }
 
 fn lead(row: &Row) -> String {

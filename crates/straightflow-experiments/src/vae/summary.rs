@@ -37,6 +37,16 @@ pub struct Epoch {
     pub gradient_variance: Option<f64>,
 }
 
+/// The bound of the test images after some steps, with as many draws as the one at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepBound {
+    /// Steps so far.
+    pub step: u64,
+    /// The mean bound over the test images.
+    pub test_bound: f64,
+}
+
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -54,6 +64,18 @@ pub struct Summary {
     pub bound_samples: usize,
     /// What was measured after each epoch.
     pub curve: Vec<Epoch>,
+    /// The bounds of the test images on the way, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<StepBound>,
+}
+
+impl Summary {
+    /// The epoch with the best validation value: its test value is the one that protocol B reports.
+    /// The first one, if there are several; none if nothing was measured.
+    pub fn selected(&self) -> Option<&Epoch> {
+        let better = |a: &&Epoch, b: &&Epoch| a.valid_nelbo.total_cmp(&b.valid_nelbo);
+        self.curve.iter().min_by(better)
+    }
 }
 
 /// A run as the row of a table.
@@ -163,6 +185,7 @@ impl Trainer<'_> {
             bound_samples: config.bound_samples,
             rows: vec![row],
             curve: self.place.epochs.clone(),
+            bounds: self.place.bounds.clone(),
         })
     }
 }

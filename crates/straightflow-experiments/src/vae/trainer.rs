@@ -21,7 +21,7 @@ use super::images::{Batch, Images};
 use super::model::{Layout, Vae};
 use super::moments::Moments;
 use super::protocol::Source;
-use super::summary::Epoch;
+use super::summary::{Epoch, StepBound};
 
 /// What has been done, and what was counted on the way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub(super) struct Place {
     pub gradients: u64,
     /// What was measured after each complete epoch.
     pub epochs: Vec<Epoch>,
+    /// The bounds of the test images on the way.
+    #[serde(default)]
+    pub bounds: Vec<StepBound>,
 }
 
 impl Place {

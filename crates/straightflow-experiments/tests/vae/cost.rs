@@ -56,7 +56,8 @@ fn compare(arch: Architecture, family: Family, centring: Centring, relaxed: bool
 
 #[test]
 fn the_cost_is_that_of_scalar_code() {
-    for arch in Architecture::ALL {
+    let deep = [Architecture::FourLayer];
+    for arch in Architecture::ALL.into_iter().chain(deep) {
         for centring in [Centring::Signed, Centring::None] {
             for family in [Family::Bernoulli, Family::Categorical] {
                 compare(arch, family, centring, false);

@@ -4,6 +4,7 @@ mod checkpoints;
 mod cost;
 mod direct;
 mod ops;
+mod protocols;
 mod records;
 mod scalar;
 mod training;

@@ -33,6 +33,8 @@
 ///
 /// * `noise: Uniform`: a draw takes uniform numbers, not hard samples;
 /// * `relaxed: true`: the cost sees relaxed samples;
+/// * `weighted: true`: the draws of an estimate do not count alike, and its value is a weighted mean
+///   of their costs;
 /// * `learns: own`: some configuration has state, and the method has a function `bound(&self,
 ///   &State, Option<Tensor<2>>) -> Result<Self>` that attaches it;
 /// * `least: 2`: the least number of draws;
@@ -40,6 +42,7 @@
 /// * `step: temperature`: the option follows a schedule, or `step: field` for a method with the
 ///   field `step`;
 /// * `presets: &[..]`: named choices of options;
+/// * `aliases: &[..]`: other names that a specification may use;
 /// * `check: |config| ..`: what ranges cannot say about the options.
 ///
 /// The macro makes the configuration with its defaults, its checks and a builder `with_<option>`
@@ -73,11 +76,13 @@ macro_rules! method {
             layers: $layers:ident,
             $(noise: $noise:ident,)?
             $(relaxed: $relaxed:literal,)?
+            $(weighted: $weighted:literal,)?
             $(learns: $learns:ident,)?
             $(least: $least:literal,)?
             $(draws: $draws:literal,)?
             $(step: $step:ident,)?
             $(presets: $presets:expr,)?
+            $(aliases: $aliases:expr,)?
             $(check: $check:expr,)?
         }
     ) => {
@@ -94,6 +99,7 @@ macro_rules! method {
                 noise: $crate::method!(@noise $($noise)?),
                 layers: $crate::estimator::Layers::$layers,
                 hard: !(false $(|| $relaxed)?),
+                weighted: false $(|| $weighted)?,
                 learns: $crate::method!(@learns $($learns)?),
                 least_samples: 1 $(- 1 + $least)?,
                 reference: $reference,
@@ -105,6 +111,7 @@ macro_rules! method {
                     }
                 ),*],
                 presets: $crate::method!(@or $([$presets])? [&[]]),
+                aliases: $crate::method!(@or $([$aliases])? [&[]]),
             });
 
         #[doc = concat!("The configuration of [`", stringify!($method), "`].")]

@@ -149,7 +149,8 @@ pub trait EstimatorExt: Estimator {
     /// | pathwise ones | samples of all layers on the tape |
     /// | `reinforce`, `vimco` | the score of all layers together, with the full cost |
     /// | `muprop` | the expansion about a mean-field pass |
-    /// | `arm`, `disarm`, `arms`, `double-cv`, `finite-difference` | one layer after the other: hard samples below, fresh draws above for each evaluation |
+    /// | `local-disarm` | each layer's draws replaced by their twins, with fresh draws above |
+    /// | `arm`, `disarm`, `arms`, `carms`, `unordered-set`, `double-cv`, `rodeo`, `finite-difference` | one layer after the other: hard samples below, fresh draws above for each evaluation |
     /// | `rebar`, `relax` | for each layer: hard samples below, relaxed ones at and above it |
     /// | `debiased-st` | straight-through on the tape, each layer corrected along one move of its samples |
     /// | `enumerate` | the sum over the states of all layers |

@@ -243,6 +243,9 @@ pub struct About {
     pub layers: Layers,
     /// Whether the cost is only ever evaluated at hard samples.
     pub hard: bool,
+    /// Whether the draws of an estimate count differently: its value is then a weighted mean of
+    /// their costs.
+    pub weighted: bool,
     /// Whether some configuration has [`State`](super::State).
     pub learns: bool,
     /// The least number of draws.
@@ -253,6 +256,8 @@ pub struct About {
     pub options: &'static [OptionFacts],
     /// Named choices of options.
     pub presets: &'static [Preset],
+    /// Other names of the same method, which specifications may use.
+    pub aliases: &'static [&'static str],
 }
 
 /// One estimator of the registry: what it says about itself, and how it is made.

@@ -23,7 +23,7 @@ pub use facts::{
     Price, PriceRule, describe_range, display_option,
 };
 pub use layers::{Pass, Stacked, Stacking, layers_log_prob};
-pub use network::{ControlNetwork, Network};
+pub use network::{ControlNetwork, Network, SteinNetwork};
 pub use noise::{Noise, NoiseLaw, NoiseSource, NoiseSpec};
 pub use pathwise::{Pathwise, Reduction, pathwise_outcome};
 pub use run::{Estimator, Outcome};

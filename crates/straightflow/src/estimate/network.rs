@@ -2,6 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
+use burn::tensor::activation::leaky_relu;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::state::{StateShape, same_dtype};
@@ -152,5 +153,47 @@ impl ControlNetwork {
         let own = own.narrow(0, self.features + self.below, d * k);
         let gradient = ((-hidden.square() + 1.0) * out).matmul(own.transpose());
         Ok((value, gradient.reshape(shape)))
+    }
+}
+
+/// Two functions of a linear prediction of the cost and of a cost, with one hidden layer of leaky
+/// rectified units in common.
+#[derive(Module, Debug)]
+pub struct SteinNetwork {
+    hidden: Linear,
+    output: Linear,
+}
+
+/// The slope of a hidden unit that is below zero.
+const LEAK: f64 = 0.3;
+
+impl SteinNetwork {
+    /// A network whose weights come from a key, with biases of zero.
+    pub fn new(key: Key, hidden: usize, device: &Device, dtype: DType) -> Self {
+        let [first, second] = key.split();
+        Self {
+            hidden: linear(first, [2, hidden], device, dtype),
+            output: linear(second, [hidden, 2], device, dtype),
+        }
+    }
+
+    /// Both functions, each in the shape of the two inputs, on the network's tape only.
+    ///
+    /// # Errors
+    ///
+    /// If the inputs have another precision than the weights.
+    pub(crate) fn forward(
+        &self,
+        predicted: Tensor<3>,
+        cost: Tensor<3>,
+        law: &Law,
+    ) -> Result<[Tensor<3>; 2]> {
+        same_dtype(self.hidden.weight.val().dtype(), law)?;
+        let shape @ [n, batch, points] = predicted.dims();
+        let rows = n * batch * points;
+        let columns = vec![predicted.reshape([rows, 1]), cost.reshape([rows, 1])];
+        let hidden = leaky_relu(self.hidden.forward(Tensor::cat(columns, 1)), LEAK);
+        let both = self.output.forward(hidden);
+        Ok([0, 1].map(|i| both.clone().narrow(1, i, 1).reshape(shape)))
     }
 }

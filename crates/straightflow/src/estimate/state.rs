@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ext::Estimate;
 use super::facts::Entry;
-use super::network::{ControlNetwork, Network};
+use super::network::{ControlNetwork, Network, SteinNetwork};
 use super::run::Estimator;
 use crate::Key;
 use crate::distribution::{Distribution, Law};
@@ -155,6 +155,8 @@ pub struct LayerState {
     pub residual: Option<RunningMeans>,
     /// The best factor of a base, a ratio of two means.
     pub scale: Option<RunningMeans>,
+    /// The network behind two control variates that a Stein operator makes.
+    pub stein: Option<SteinNetwork>,
 }
 
 /// What an estimate teaches a [`LayerState`] that is not trained by gradients. It is complete once

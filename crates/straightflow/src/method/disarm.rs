@@ -1,6 +1,8 @@
 //! The disarmed ARM estimator, DisARM or U2G.
 
-use crate::antithetic::{pair_outcome, rare_probability};
+use burn::tensor::Tensor;
+
+use crate::antithetic::{Pair, pair_outcome, rare_probability};
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
@@ -58,10 +60,13 @@ method! {
 impl Estimator for Disarm {
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let draws = 2 * noise.get(0).dims()[0];
-        pair_outcome(noise, law, objective, draws, |pair| {
-            // sigmoid(|logit|) = 1 - q loses nothing: it is at least 1/2.
-            let factor = (-rare_probability(law) + 1.0) * 0.5;
-            (pair.first - pair.second) * factor
-        })
+        pair_outcome(noise, law, objective, draws, |pair| weight(pair, law))
     }
+}
+
+/// What the difference of the costs of two antithetic draws is multiplied with.
+pub(super) fn weight(pair: Pair, law: &Law) -> Tensor<4> {
+    // sigmoid(|logit|) = 1 - q loses nothing: it is at least 1/2.
+    let factor = (-rare_probability(law) + 1.0) * 0.5;
+    (pair.first - pair.second) * factor
 }

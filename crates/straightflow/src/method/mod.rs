@@ -12,6 +12,7 @@ use crate::estimate::{Entry, Estimator, Layers, Spec, near};
 // the order of the documentation. A test compares the two with the folder.
 mod arm;
 mod arms;
+mod carms;
 mod debiased_st;
 mod disarm;
 mod double_cv;
@@ -22,16 +23,19 @@ mod finite_difference;
 mod gapped_straight_through;
 mod gumbel_rao;
 mod gumbel_softmax;
+mod local_disarm;
 mod muprop;
 mod pwgf;
 mod rebar;
 mod reinforce;
 mod reinmax;
 mod relax;
+mod rodeo;
 mod second_order_st;
 mod straight_through;
 mod straight_through_gumbel;
 mod truncated_gumbel;
+mod unordered_set;
 mod vimco;
 
 /// Methods that work alike.
@@ -97,22 +101,24 @@ methods! {
     "corrected straight-through": "the same slopes, corrected by differences; unbiased"
         [debiased_st]
     "score function": "values of the cost only; unbiased"
-        [reinforce, arm, disarm, arms]
+        [reinforce, arm, disarm, arms, carms, unordered_set]
     "control variate": "score function minus something of known mean; unbiased"
-        [muprop, double_cv, rebar, relax]
+        [muprop, double_cv, rodeo, rebar, relax]
     "bound": "score function of a multi-sample bound; unbiased"
-        [vimco]
+        [vimco, local_disarm]
     "exact": "differences of the cost at neighbouring values, or all values; for few variables"
         [finite_difference, enumerate]
 }
 
-/// The entry of an id.
+/// The entry of an id, or of another name of the method.
 ///
 /// # Errors
 ///
 /// If there is none; the error names the ids that look like it.
 pub fn find(id: &str) -> Result<&'static Entry> {
-    let found = REGISTRY.iter().copied().find(|entry| entry.id == id);
+    let names = |entry: &'static Entry| entry.aliases.iter().copied().chain([entry.id]);
+    let mut entries = REGISTRY.iter().copied();
+    let found = entries.find(|entry| names(entry).any(|name| name == id));
     found.ok_or_else(|| Error::UnknownEstimator {
         id: id.to_owned(),
         near: near(id, REGISTRY.iter().map(|entry| entry.id)),

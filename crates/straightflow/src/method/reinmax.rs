@@ -25,7 +25,14 @@ method! {
     /// * **Requires** the gradient of the cost.
     /// * **Bias**: at temperature 1 none on costs that are quadratic in one variable; at others on
     ///   every cost that is not constant.
-    /// * **Note**: temperatures below 1 are refused, as by its authors' code.
+    /// * **Note**: temperatures below 1 are refused, as by its authors' code. At temperature 1 it is
+    ///   also ZGR (Shekhovtsov 2023), `½ [J ∇f + (z - p) (z - p)·∇f]`,
+    ///   for any number of categories; `zgr` is another name of it. Two successors (Wang, Bui
+    ///   2026, arXiv 2603.08257) are not here. ReinMax-Rao, which averages a relaxed Jacobian over
+    ///   conditional noise, is biased on linear costs, which ReinMax is not. ReinMax-CV subtracts
+    ///   the difference of two relaxed gradients; with the noise conditioned on the draw, that
+    ///   difference has mean zero given the draw, is uncorrelated with ReinMax, and only adds
+    ///   variance.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -60,9 +67,11 @@ method! {
         bias: exact on "quadratic f of independent coordinates, at temperature 1",
         needs: [Gradient],
         price: [1, 1],
-        reference: "Liu et al. 2023, arXiv 2304.08612",
+        reference: "Liu et al. 2023, arXiv 2304.08612; as ZGR: Shekhovtsov 2023, \
+                    Cold analysis of Rao-Blackwellized straight-through Gumbel-softmax, ICML",
         layers: Tape,
         step: temperature,
+        aliases: &["zgr"],
     }
 }
 

@@ -80,10 +80,8 @@ impl Stacked for Vimco {
 
 /// The mean bound, with the gradient of the score besides its own.
 fn surrogate(cost: Tensor<2>, log_prob: Tensor<2>) -> Tensor<1> {
-    let n = cost.dims()[0] as f64;
-    let bound = -log_sum_exp(-cost.clone(), 0) + n.ln();
-    let score = log_prob * advantages(cost.inner());
-    bound.mean() + gradient_only(score.sum_dim(0).mean())
+    let score = log_prob * advantages(cost.clone().inner());
+    bound(cost).mean() + gradient_only(score.sum_dim(0).mean())
 }
 
 /// `L - L_{-k}` for costs `[n, batch]`: the logarithms of n cancel.
@@ -94,13 +92,27 @@ fn advantages(cost: Tensor<2>) -> Tensor<2> {
     let log_weights = -(cost.clone() - cost.min_dim(0));
     let own = Tensor::<2>::eye(n, &log_weights.device()).cast(log_weights.dtype());
     // A sum without the draw itself, rather than the sum of all less the draw.
-    let fill_in = (-own.clone() + 1.0).matmul(log_weights.clone()) / (n as f64 - 1.0);
+    let fill_in = (-own + 1.0).matmul(log_weights.clone()) / (n as f64 - 1.0);
+    above_replaced(log_weights, fill_in)
+}
+
+/// `L - L_k` for log-weights `[n, batch]`, where `L_k` is the bound with the weight of draw `k`
+/// replaced by another one.
+pub(super) fn above_replaced(log_weights: Tensor<2>, other: Tensor<2>) -> Tensor<2> {
+    let n = log_weights.dims()[0];
+    let own = Tensor::<2>::eye(n, &log_weights.device()).cast(log_weights.dtype());
     // [draw that is replaced, draw, batch]
     let own = own.unsqueeze_dim::<3>(2);
     let replaced = log_weights.clone().unsqueeze_dim::<3>(0) * (-own.clone() + 1.0)
-        + fill_in.unsqueeze_dim::<3>(1) * own;
+        + other.unsqueeze_dim::<3>(1) * own;
     let without = log_sum_exp(replaced, 1).squeeze_dim::<2>(1);
     without - log_sum_exp(log_weights, 0)
+}
+
+/// The bound `-log (1/n) sum exp(-f)` `[1, batch]` of costs `[n, batch]`, on their tape.
+pub(super) fn bound(cost: Tensor<2>) -> Tensor<2> {
+    let n = cost.dims()[0] as f64;
+    -log_sum_exp(-cost, 0) + n.ln()
 }
 
 /// `log sum exp` along a dimension, which stays with size 1, on the tape of `x`.

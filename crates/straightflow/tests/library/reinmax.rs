@@ -110,3 +110,76 @@ fn two_categories_are_a_bit() {
         }
     }
 }
+
+/// ZGR as its author writes it, `1/2 [J df + (z - p)((z - p) . df)]`, for two, three and five
+/// categories: ReinMax at temperature 1 to rounding.
+#[test]
+fn zgr_is_reinmax() {
+    for k in [2usize, 3, 5] {
+        let logits: Vec<f64> = (0..k).map(|i| (1.3 * i as f64 + 0.4).sin() * 2.0).collect();
+        let law = Law::new(Family::Categorical, tensor(&logits, [1, 1, k], DType::F64));
+        let law = law.expect("valid");
+        let p = scalar_softmax(&logits);
+        let slope = |i: usize| 0.7 * (2.1 * i as f64).cos();
+        let slopes: Vec<f64> = (0..k).map(slope).collect();
+        for chosen in 0..k {
+            let z: Vec<f64> = (0..k).map(|i| f64::from(u8::from(i == chosen))).collect();
+            let dot = |a: &[f64]| -> f64 { a.iter().zip(&slopes).map(|(a, b)| a * b).sum() };
+            let gap: Vec<f64> = z.iter().zip(&p).map(|(z, p)| z - p).collect();
+            let of = |i: usize| 0.5 * (p[i] * (slopes[i] - dot(&p)) + gap[i] * dot(&gap));
+            let want: Vec<f64> = (0..k).map(of).collect();
+            let noise = vec![tensor(&z, [1, 1, 1, k], DType::F64)];
+            let got = straightflow::estimator::estimator("zgr")
+                .expect("known")
+                .gradient(noise, &law, |z| {
+                    (z * tensor::<4>(&slopes, [1, 1, 1, k], DType::F64)).sum_dims(&[2, 3])
+                });
+            assert_close(
+                &format!("{k} {chosen}"),
+                &values(got.expect("valid")),
+                &want,
+                1e-14,
+            );
+        }
+    }
+}
+
+/// The variance of ZGR and of straight-through on a cost of three categories, and their biases.
+#[test]
+fn the_numbers_of_zgr_are_known() {
+    let logits = [0.5, -0.3, 1.1];
+    let p = scalar_softmax(&logits);
+    let law = tensor(&logits.repeat(3), [3, 1, 3], DType::F64);
+    let law = Law::new(Family::Categorical, law).expect("valid");
+    let corners = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    let cost = |z: Tensor<4>| {
+        let [n, batch, _, k] = z.dims();
+        let rows = z.reshape([n * batch, k]);
+        let a = tensor::<2>(&[1.2, -0.5, 0.8], [k, 1], DType::F64);
+        let form = [0.3, -0.7, 0.2, -0.7, 0.5, 0.9, 0.2, 0.9, -1.1];
+        let form = tensor::<2>(&form, [k, k], DType::F64);
+        let quadratic = (rows.clone() * rows.clone().matmul(form)).sum_dim(1) * 0.5;
+        (rows.matmul(a).cos() + quadratic).reshape([n, batch])
+    };
+    let exact = [0.036_423_829_578, 0.100_866_584_022, -0.137_290_413_6];
+    for (spec, variance, bias) in [
+        ("zgr", 0.102_602_219_519, 0.0098),
+        ("straight-through", 0.109_938_554_024, 0.0924),
+    ] {
+        let noise = vec![tensor(&corners, [1, 3, 1, 3], DType::F64)];
+        let method = straightflow::estimator::estimator(spec).expect("known");
+        let each = values(method.gradient(noise, &law, cost).expect("valid"));
+        let (mut mean, mut square) = ([0.0; 3], 0.0);
+        for (row, p) in each.chunks(3).zip(&p) {
+            for (mean, g) in mean.iter_mut().zip(row) {
+                *mean += p * g;
+                square += p * g * g;
+            }
+        }
+        let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
+        let got = square - norm(&mean);
+        assert!((got - variance).abs() < 1e-11, "{spec}: {got}");
+        let gap: Vec<f64> = mean.iter().zip(exact).map(|(a, b)| a - b).collect();
+        assert!((norm(&gap).sqrt() - bias).abs() < 5e-5, "{spec}: {gap:?}");
+    }
+}

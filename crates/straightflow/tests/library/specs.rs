@@ -238,3 +238,20 @@ fn mistakes_are_named() {
         Err(Error::UnknownEstimator { .. })
     ));
 }
+
+/// Another name of a method makes that method, and records know it by its id.
+#[test]
+fn aliases_are_other_names() {
+    let zgr = "zgr"
+        .parse::<Spec>()
+        .and_then(|spec| spec.build())
+        .expect("known");
+    assert_eq!(zgr.spec().to_string(), "reinmax");
+    assert_eq!(find("zgr").expect("known").id, "reinmax");
+    for entry in REGISTRY {
+        for alias in entry.aliases {
+            assert!(REGISTRY.iter().all(|other| other.id != *alias), "{alias}");
+            assert_eq!(find(alias).expect("known").id, entry.id);
+        }
+    }
+}

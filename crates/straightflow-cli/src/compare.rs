@@ -1,0 +1,129 @@
+//! `straightflow compare`: estimators side by side on one built-in cost.
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Serialize;
+use straightflow::Key;
+use straightflow::compare::{Budget, Comparison, candidates, compare};
+use straightflow::distribution::FamilyKind;
+use straightflow::estimator::Spec;
+use straightflow_experiments::arguments::count;
+use straightflow_experiments::lab::{Objective, PROBLEMS, Problem, family, objectives};
+use straightflow_experiments::runner::RunError;
+
+pub const EXAMPLES: &str = "Examples:
+  straightflow compare --family bernoulli --cost quad
+  straightflow compare --family poisson --cost sigm --budget 16 --json
+  straightflow compare --family categorical --estimators reinmax carms unordered-set
+On a model of your own, call `straightflow::compare::compare`.";
+
+/// Copies of a variable that are estimated in one call.
+const COPIES: usize = 500;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The family: bernoulli, categorical, poisson, binomial, negative-binomial or geometric. Its
+    /// variables are those of the laboratory.
+    #[arg(long, value_name = "FAMILY", value_parser = family)]
+    family: FamilyKind,
+    /// The cost, by its id in the laboratory, such as quad, sigm or step [default: all].
+    #[arg(long, value_name = "COST")]
+    cost: Option<String>,
+    /// Evaluations of the cost and backward passes through it that one estimate may take.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<usize>)]
+    budget: usize,
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all that take the
+    /// variable].
+    #[arg(long, value_name = "SPEC", num_args = 1..)]
+    estimators: Vec<Spec>,
+    /// Independent estimates of each.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = count::<usize>)]
+    replicates: usize,
+    /// The seed of all randomness.
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = count::<u64>)]
+    seed: u64,
+    /// Print an array of {variable, cost, comparison}.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A comparison on a cost of a variable.
+#[derive(Serialize)]
+struct Named {
+    variable: &'static str,
+    cost: &'static str,
+    #[serde(flatten)]
+    comparison: Comparison,
+}
+
+pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut all = Vec::new();
+    for (number, problem) in PROBLEMS.iter().enumerate() {
+        if problem.kind() != arguments.family {
+            continue;
+        }
+        for objective in objectives(problem) {
+            let asked = arguments.cost.as_ref();
+            if asked.is_none_or(|cost| cost == objective.id) {
+                let key = Key::new(arguments.seed).child(number as u64);
+                let named = one(arguments, key, problem, objective);
+                let named = named.map_err(RunError::refused)?;
+                if !arguments.json {
+                    let title =
+                        format!("{}, {} = {}", problem.label, named.cost, objective.formula);
+                    writeln!(out, "{title}\n{}\n", named.comparison)?;
+                }
+                all.push(named);
+            }
+        }
+    }
+    if all.is_empty() {
+        let error = std::io::Error::other(nothing(arguments));
+        return Err(RunError::refused(error).into());
+    }
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+    }
+    Ok(())
+}
+
+fn one(
+    arguments: &Arguments,
+    key: Key,
+    problem: &Problem,
+    objective: &Objective,
+) -> straightflow::Result<Named> {
+    let law = problem.law(1);
+    let specs = match arguments.estimators.as_slice() {
+        [] => candidates(&law, true),
+        given => given.to_vec(),
+    };
+    let specs = specs.iter().map(Spec::to_string);
+    let budget = Budget::evaluations(arguments.budget).with_replicates(arguments.replicates);
+    let budget = budget.with_copies(COPIES);
+    let cost = |z| objective.cost(problem, z);
+    Ok(Named {
+        variable: problem.id,
+        cost: objective.id,
+        comparison: compare(key, &law, cost, specs, budget)?,
+    })
+}
+
+/// What there is, when nothing was found.
+fn nothing(arguments: &Arguments) -> String {
+    let of_family = PROBLEMS.iter().filter(|one| one.kind() == arguments.family);
+    let mut costs: Vec<&str> = of_family
+        .flat_map(|problem| objectives(problem).iter().map(|one| one.id))
+        .collect();
+    costs.sort_unstable();
+    costs.dedup();
+    let family = arguments.family;
+    match costs.as_slice() {
+        [] => format!("the laboratory has no {family} variable"),
+        costs => format!(
+            "no such cost of {family} variables: take {}",
+            costs.join(", ")
+        ),
+    }
+}
