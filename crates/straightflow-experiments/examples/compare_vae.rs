@@ -54,7 +54,8 @@ fn main() -> Result<(), VaeError> {
                 // What the encoder of this model sees.
                 let input = x.clone() * 2.0 - 1.0;
                 let elbo = Elbo::new(&model, x, input.clone(), Direct::Kept);
-                let q = model.posterior(&input, &[]).map_err(VaeError::Estimator)?;
+                let posterior = model.posterior(&input.into(), &[]);
+                let q = posterior.map_err(VaeError::Estimator)?;
                 let laws = [q.clone()];
                 let cost = |z: Tensor<4>| elbo.cost(&[z], &laws as &[Law]);
                 // Each takes what a step of its training takes: as many draws as its default.
