@@ -201,7 +201,7 @@ fn run() -> Result<()> {
     }
     let [simple, top_k] = means;
     println!("mean    SIMPLE {simple:.4}, plain top-k {top_k:.4}");
-    assert!(simple < top_k, "plain top-k is ahead");
+    assert!(simple < 0.25 * top_k, "SIMPLE is not far ahead");
     Ok(())
 }
 

@@ -29,9 +29,9 @@ pub enum Checks {
     /// They do.
     #[default]
     On,
-    /// They do not, if the variables are Bernoulli or categorical; counts are drawn on the host,
-    /// where their parameters are anyway, and are always checked. A `draw` has no cost, so a bad
-    /// parameter is not found there.
+    /// They do not, if the variables are Bernoulli, categorical or subsets; counts are drawn on the
+    /// host, where their parameters are anyway, and are always checked. A `draw` has no cost, so a
+    /// bad parameter is not found there.
     Off,
 }
 

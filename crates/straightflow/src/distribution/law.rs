@@ -211,7 +211,7 @@ impl Law {
     }
 
     /// The law `w` of `d/dm E g(Z) = sum_x w(x) [g(x + 1) - g(x)]`, which is again a law of an
-    /// ordered family; `None` for a categorical variable.
+    /// ordered family; `None` for a vector and for a number on a lattice.
     ///
     /// | family | `w` |
     /// |---|---|

@@ -3,6 +3,7 @@
 mod small;
 mod swap;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
@@ -15,6 +16,11 @@ use super::{CountLaw, Distribution, Family, Law, Vectors, wraps_law};
 use crate::Key;
 use crate::error::{Error, Result};
 use crate::ops::{Rule, custom_grad, from_host, to_host};
+
+thread_local! {
+    /// Kept from call to call: new memory of this size costs as much as filling it.
+    static TABLE: RefCell<Table> = RefCell::default();
+}
 
 /// Independent variables that choose `size` of `m` items, as vectors of zeros and `size` ones: a
 /// subset has a probability proportional to the exponential of the sum of its logits.
@@ -128,9 +134,9 @@ impl Fixed {
         let logits = to_host(natural.clone());
         (0..batch * d)
             .into_par_iter()
-            .map_init(Table::default, |table, variable| {
+            .map(|variable| {
                 let small = Small::new(&logits[variable * m..][..m], self.size);
-                rows(&small, table, variable)
+                TABLE.with_borrow_mut(|table| rows(&small, table, variable))
             })
             .collect()
     }
