@@ -202,6 +202,35 @@ fn a_run_that_was_begun_here_goes_on_as_a_grid() {
     assert!(gather(&grid) == expected);
 }
 
+/// The cells of the shorter run must not stand for those of the longer one.
+#[test]
+fn a_gathered_run_grows() {
+    for (short, long) in [
+        (
+            "vae --images 100 --bound-samples 2 --epochs 2",
+            "--epochs 4",
+        ),
+        (
+            "table2 --images 100 --bound-samples 2 --arch linear --estimators arm --epochs 2",
+            "--epochs 4",
+        ),
+    ] {
+        let place = Place::new();
+        let (here, grid) = (place.at("here"), place.at("grid"));
+        let expected = local(&short.replace("--epochs 2", long), &here);
+        submit(short, &grid);
+        assert!(cell(&grid, 0).status().expect("it runs").success());
+        assert!(gather(&grid) != expected);
+        let id = short.split(' ').next().expect("a word");
+        let grown = ["--out", text(&grid), "--resume", "--epochs", "4"];
+        assert!(finish(&words(id, &grown), &grid) == expected, "{id}");
+        let hint = "has a grid of other settings";
+        refused(&["cell", text(&grid), "0"], hint, place.root.path());
+        let again = [&grown[..], &["--submit", "script"]].concat();
+        refused(&words(id, &again), hint, place.root.path());
+    }
+}
+
 #[test]
 fn a_cell_that_somebody_works_on_is_refused() {
     let place = Place::new();

@@ -61,11 +61,9 @@ fn of_method(entry: &'static Entry) -> Vec<Trial> {
             trials.push(trial(entry, family, check.name, run));
         }
     }
-    for family in entry.families {
-        trials.push(trial(entry, Some(*family), "agreement", |subject| {
-            let kind = *family;
-            agreement(subject, kind)
-        }));
+    for kind in entry.families.iter().copied() {
+        let run = move |subject: &Subject| agreement(subject, kind);
+        trials.push(trial(entry, Some(kind), "agreement", run));
     }
     trials
 }

@@ -37,6 +37,10 @@ fn bad_settings_exit_with_two_and_write_nothing() {
             "the number of epochs must be at least 1",
         ),
         (
+            &["--device", "cuda"],
+            "this program was built without `cuda`: build it with --features cuda",
+        ),
+        (
             &["--images", "0"],
             "the number of images must be at least 1, got 0",
         ),

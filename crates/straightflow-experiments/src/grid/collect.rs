@@ -34,8 +34,9 @@ pub(crate) fn collect<E: Experiment>(
     let Some(grid) = Grid::find(&directory)? else {
         return Ok(());
     };
-    if grid.cells != names {
-        return Err(GridError::OtherSettings { path: directory }.into());
+    // A run that has grown since then has nothing to gain from its old cells.
+    if !grid.fits(&directory)? {
+        return Ok(());
     }
     let mut recorded = recorded_cells(experiment, &directory, names.len())?;
     let mut machines = Vec::new();

@@ -27,7 +27,7 @@ mod work;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use straightflow_report::record::write_file;
+use straightflow_report::record::{CONFIG, write_file};
 
 pub(crate) use collect::{collect, failures_of};
 pub use error::GridError;
@@ -93,6 +93,12 @@ impl Grid {
         let grid = serde_json::from_slice(&bytes);
         grid.map(Some)
             .map_err(|source| GridError::Unreadable { path, source })
+    }
+
+    /// Whether the run of the directory still has the settings that the grid was made with.
+    fn fits(&self, directory: &Path) -> Result<bool, GridError> {
+        let config = read_if_there(&directory.join(CONFIG))?;
+        Ok(config.is_some_and(|config| config == self.config.as_bytes()))
     }
 
     fn write(&self, directory: &Path) -> Result<(), GridError> {

@@ -103,15 +103,13 @@ pub(crate) fn submit<E: Experiment>(
     let directory = submission.directory;
     // Refuses a directory that is not one for this run.
     drop(open(experiment, directory, submission.may_grow)?);
-    let config = read_if_there(&directory.join(CONFIG))?.unwrap_or_default();
-    let config = String::from_utf8_lossy(&config).into_owned();
     let grid = match Grid::find(directory)? {
-        Some(grid) if grid.config != config => {
+        Some(grid) if grid.fits(directory)? => grid,
+        Some(_) => {
             let path = directory.to_owned();
             return Err(GridError::OtherSettings { path }.into());
         }
-        Some(grid) => grid,
-        None => new_grid(experiment, submission, config)?,
+        None => new_grid(experiment, submission)?,
     };
     let grid = Grid {
         lease_seconds: submission.lease_seconds,
@@ -138,18 +136,15 @@ pub(crate) fn submit<E: Experiment>(
     })
 }
 
-fn new_grid<E: Experiment>(
-    experiment: &E,
-    submission: &Submission,
-    config: String,
-) -> Result<Grid, RunError> {
+fn new_grid<E: Experiment>(experiment: &E, submission: &Submission) -> Result<Grid, RunError> {
+    let config = read_if_there(&submission.directory.join(CONFIG))?.unwrap_or_default();
     let cells = experiment.cells();
     let recorded = recorded_cells(experiment, submission.directory, cells.len())?;
     Ok(Grid {
         experiment: E::ID.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: repeating_words(submission.words),
-        config,
+        config: String::from_utf8_lossy(&config).into_owned(),
         lease_seconds: submission.lease_seconds,
         recorded: (0..cells.len()).filter(|cell| recorded[*cell]).collect(),
         cells,

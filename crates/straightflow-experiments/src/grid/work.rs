@@ -34,6 +34,10 @@ pub(crate) fn work_on<E: Experiment>(
 ) -> Result<bool, RunError> {
     let Task { grid, cell, .. } = *task;
     grid.check(cell)?;
+    if !grid.fits(task.directory)? {
+        let path = task.directory.to_owned();
+        return Err(GridError::OtherSettings { path }.into());
+    }
     if grid.recorded.contains(&cell) {
         return Ok(false);
     }

@@ -24,10 +24,13 @@ enum Message<O> {
     Done(usize, Result<O, RunError>, bool),
 }
 
+/// The outcomes of cells, as far as they are known.
+pub(super) type Found<O> = Vec<Option<Result<O, String>>>;
+
 /// What is known of the cells before any of them is run.
 pub(super) struct Known<O> {
     /// Their outcomes, as far as they are known.
-    pub(super) outcomes: Vec<Option<Result<O, String>>>,
+    pub(super) outcomes: Found<O>,
     /// Whether they have a record.
     pub(super) recorded: Vec<bool>,
     /// The cell that alone is to be run, instead of all without an outcome.
@@ -44,7 +47,7 @@ pub(super) fn run<E: Experiment>(
     assignment: &Assignment,
     progress: &mut Progress,
     screen: &mut dyn Screen,
-) -> Result<Vec<Option<Result<E::Outcome, String>>>, RunError> {
+) -> Result<Found<E::Outcome>, RunError> {
     let Known {
         mut outcomes,
         recorded,
