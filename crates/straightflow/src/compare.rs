@@ -37,7 +37,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::Key;
-use crate::distribution::{Canonical, Distribution, Law};
+use crate::distribution::{Distribution, Law, samples_of};
 use crate::error::{Error, Result};
 use crate::estimate::objective::{IntoCost, ObjectiveKind};
 use crate::estimate::{Bias, Estimator, EstimatorExt, Need, Price, Spec};
@@ -245,7 +245,7 @@ where
     let methods: Result<Vec<_>> = specs?.iter().map(Spec::build).collect();
     let model = Model {
         law: q.law().constant(),
-        cost: |z: burn::tensor::Tensor<4>| cost(D::Samples::from_canonical(z)),
+        cost: |z: burn::tensor::Tensor<4>| cost(samples_of::<D>(q.law(), z)),
         budget: &budget,
     };
     let [of_truth, of_rows] = key.split();
