@@ -11,12 +11,12 @@ use crate::subject::{Failure, Subject};
 
 /// The nominal probability that a correct registry is rejected anywhere, over all tests together.
 pub const FALSE_ALARM: f64 = 1e-4;
-/// An upper bound for the number of tests: 60 specifications with at most 75 coordinates of one
-/// variable and 21 of three, each in three rounds on average (one has at most five).
-pub const TESTS: f64 = 24_000.0;
-/// `|z|` above this has probability `FALSE_ALARM / TESTS = 4.2e-9` for a normal variable
+/// An upper bound for the number of tests: 120 specifications with 100 coordinates each, on average
+/// over those of one variable and of three, each in three rounds on average (one has at most five).
+pub const TESTS: f64 = 36_000.0;
+/// `|z|` above this has probability `FALSE_ALARM / TESTS = 2.8e-9` for a normal variable
 /// (Bonferroni).
-pub const CRITICAL: f64 = 5.88;
+pub const CRITICAL: f64 = 5.95;
 /// The least ratio of a target to its standard error. A factor of two then shifts the mean by ten
 /// standard errors, which the test sees with a probability above 0.9999.
 const POWER: f64 = 10.0;
