@@ -26,6 +26,7 @@ fn play(game: &PoissonGame, directory: Option<&Path>, jobs: usize) -> Result<Sum
         jobs,
         command: "",
         may_grow: false,
+        failures: &[],
         stop: &|| false,
     };
     Ok(work(game, &assignment, &mut Nowhere)?.summary)
