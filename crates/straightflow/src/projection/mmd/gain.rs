@@ -83,7 +83,8 @@ impl GainTable {
         let (first, last) = match shape {
             CountLaw::Binomial { .. } => (-14.0, 14.0),
             CountLaw::Poisson { .. } | CountLaw::NegativeBinomial { .. } => {
-                (1e-6_f64.ln(), 1e6_f64.ln())
+                // A knot more on both sides: the ends themselves may be rounded.
+                (1e-6_f64.ln() - STEP, 1e6_f64.ln() + STEP)
             }
         };
         let mut cuts = vec![first];

@@ -4,7 +4,6 @@
 use super::cross::MmdLaw;
 use super::gain::{GainTable, Piece};
 use super::stencil::{STENCIL, stencil};
-use crate::distribution::CountLaw;
 use crate::kernel::{Bandwidth, KernelFamily};
 
 /// The distance of knots in the sample, in bandwidths.
@@ -62,7 +61,6 @@ impl Responses {
             weights,
             mean: law.mean(),
             scale: 1.0 / (STEP * table.bandwidth().resolve(&law)),
-            law,
         })
     }
 }
@@ -75,7 +73,6 @@ pub struct LawResponses<'a> {
     mean: f64,
     /// Knots per unit of the sample.
     scale: f64,
-    law: CountLaw,
 }
 
 impl LawResponses<'_> {
@@ -98,16 +95,12 @@ impl LawResponses<'_> {
         }
         Some(sum)
     }
-
-    /// The law.
-    pub fn law(&self) -> &CountLaw {
-        &self.law
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distribution::CountLaw;
 
     /// The samples that a law gives, and some that it never would.
     #[test]
