@@ -62,6 +62,18 @@ fn bad_input_exits_with_two_and_says_what_was_meant() {
         ),
         (&["list", "--jsn"], "'--json'"),
         (&["list", "--json", "--markdown"], "cannot be used with"),
+        (
+            &["compare", "--family", "poisson", "--cost", "coupled"],
+            "take aliased, cos1.3",
+        ),
+        (
+            &["compare", "--family", "poisson", "--estimators", "disram"],
+            "did you mean",
+        ),
+        (
+            &["compare", "--family", "poisson", "--replicates", "3"],
+            "at least 10",
+        ),
         (&[], "Usage"),
     ] {
         let output = run(arguments);
@@ -69,6 +81,27 @@ fn bad_input_exits_with_two_and_says_what_was_meant() {
         let message = String::from_utf8_lossy(&output.stderr);
         assert!(message.contains(hint), "{arguments:?}: {message}");
     }
+}
+
+#[test]
+fn a_comparison_has_a_row_for_each_estimator() {
+    let mut words = vec!["compare", "--family", "bernoulli", "--cost", "coupled"];
+    words.extend(["--replicates", "50", "--estimators", "disarm", "carms"]);
+    let output = run(&words);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("10 bits, coupled = s + s^2 / 2"), "{text}");
+    assert!(text.contains("`disarm:samples=4` is left with the least error"));
+    words.push("--json");
+    let output = run(&words);
+    let tables: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let [table] = tables.as_slice() else {
+        panic!("one variable has this cost: {tables:?}");
+    };
+    assert_eq!(table["variable"], "bits-10");
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(2));
+    assert_eq!(table["best"], 0);
+    assert_eq!(table["truth"]["enumeration"]["states"], 1024);
 }
 
 /// `straightflow list --json | head -1` is no failure.
