@@ -6,8 +6,8 @@
 //!   backward:  d parent = rule(parent, value, d out)
 //! ```
 //!
-//! Except for the buffers in `fused::flex`, this is the only file that speaks the language of
-//! backend primitives. A [`Rule`] sees ordinary [`Tensor`]s on the inner (non-autodiff) device, so
+//! Except for the buffers in `fused::flex` and the layers in `fused::tape`, this is the only file that
+//! speaks the language of backend primitives. A [`Rule`] sees ordinary [`Tensor`]s on the inner (non-autodiff) device, so
 //! a new rule is written like any other tensor code and runs on every backend.
 
 use std::fmt::Debug;
