@@ -60,10 +60,6 @@ impl KeyStream {
     }
 
     /// The next key.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a stream is shared, and counts behind `&self`"
-    )]
     pub fn next(&self) -> Key {
         self.words.change(|words| {
             let index = count(words);
