@@ -21,7 +21,7 @@ fn gradients(spec: &str, family: &str, natural: &[f32], dtype: DType) -> (Vec<f6
             estimator.sample(key, &q, DRAWS)
         }
         _ => {
-            let q = NegativeBinomial::from_log_means(3.0, leaf.clone()).expect("means");
+            let q = NegativeBinomial::from_log_means(0.7, leaf.clone()).expect("means");
             estimator.sample(key, &q, DRAWS)
         }
     };
@@ -41,7 +41,7 @@ fn the_table_agrees_with_the_sums_from_small_to_large_rates() {
     // Rates from 1e-5 to 8e5, none of them a knot of the table.
     let natural: Vec<f32> = (0..250).map(|i| -11.5 + 0.1003 * i as f32).collect();
     for family in ["poisson", "negative-binomial"] {
-        for spec in ["pwgf", "pwgf:gain=projection", "pwgf:bandwidth=2"] {
+        for spec in ["pwgf", "pwgf:gain=projection", "pwgf:bandwidth=1sd"] {
             let (z, table) = gradients(spec, family, &natural, DType::F32);
             let (same, sums) = gradients(spec, family, &natural, DType::F64);
             let single = |z: &[f64]| -> Vec<f32> { z.iter().map(|z| *z as f32).collect() };
@@ -56,7 +56,7 @@ fn the_table_agrees_with_the_sums_from_small_to_large_rates() {
                 worst = worst.max((table - sums).abs() / size);
             }
             println!("{family}, {spec}: {worst:e}");
-            assert!(worst < 1e-5, "{family}, {spec}: {worst:e}");
+            assert!(worst < 2e-6, "{family}, {spec}: {worst:e}");
         }
     }
 }

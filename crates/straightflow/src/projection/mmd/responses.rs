@@ -21,14 +21,12 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    /// `None` for kernels that are not Gaussian, or so narrow that the integers show through: there a
-    /// weight is no smooth function of the mean.
+    /// `None` for kernels that are not Gaussian, or that are narrower than the law or than the distance
+    /// of integers: there a weight is no smooth function of the mean.
     pub fn new(table: &GainTable) -> Option<Self> {
-        let narrowest = match table.bandwidth() {
-            Bandwidth::Fixed(bandwidth) => bandwidth,
-            Bandwidth::Deviations { floor, .. } => floor,
-        };
-        if *table.family() != KernelFamily::Rbf || narrowest < 1.0 {
+        let wide = matches!(table.bandwidth(), Bandwidth::Deviations { factor, floor }
+            if factor >= 1.0 && floor >= 1.0);
+        if *table.family() != KernelFamily::Rbf || !wide {
             return None;
         }
         let row = |natural: f64| {
@@ -116,13 +114,10 @@ mod tests {
                 logit: 0.0,
             },
         ];
-        let wide = Bandwidth::Deviations {
-            factor: 3.0,
-            floor: 1.0,
-        };
+        let rules = [3.0, 1.0].map(|factor| Bandwidth::Deviations { factor, floor: 1.0 });
         for (shape, bandwidth) in families
             .iter()
-            .flat_map(|shape| [wide, Bandwidth::Fixed(1.0)].map(|rule| (shape, rule)))
+            .flat_map(|shape| rules.map(|rule| (shape, rule)))
         {
             let table = GainTable::new(shape, &KernelFamily::Rbf, bandwidth).unwrap();
             let responses = Responses::new(&table).unwrap();
@@ -157,8 +152,9 @@ mod tests {
     fn narrow_kernels_and_others_are_not_tabulated() {
         let shape = CountLaw::Poisson { rate: 1.0 };
         for (family, bandwidth) in [
-            (KernelFamily::Rbf, Bandwidth::Fixed(0.3)),
-            (KernelFamily::Laplace, Bandwidth::Fixed(2.0)),
+            (KernelFamily::Rbf, Bandwidth::Fixed(2.0)),
+            (KernelFamily::Laplace, Bandwidth::deviations(3.0).unwrap()),
+            (KernelFamily::Rbf, Bandwidth::deviations(0.5).unwrap()),
         ] {
             let table = GainTable::new(&shape, &family, bandwidth).unwrap();
             assert!(Responses::new(&table).is_none());
