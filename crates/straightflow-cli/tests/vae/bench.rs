@@ -8,6 +8,8 @@ const SHORT: &[&str] = &[
     "bench",
     "--arch",
     "linear",
+    "--batch",
+    "50",
     "--steps",
     "2",
     "--warmup",

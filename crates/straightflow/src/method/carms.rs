@@ -196,7 +196,8 @@ impl Intervals {
         let mut in_order = self.orders[order].iter().filter(possible);
         let last = self.orders[order].iter().rfind(possible);
         let found = in_order.find(|c| u < ends[**c][1]).or(last);
-        *found.expect("a category has a positive probability")
+        // None is possible if a logit is not finite, which is found when the cost is checked.
+        found.copied().unwrap_or(0)
     }
 
     /// `p_i p_j / J_ij`.

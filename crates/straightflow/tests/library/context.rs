@@ -188,7 +188,7 @@ fn a_captured_distribution_is_right_or_refused() {
     refused.dedup();
     assert_eq!(
         refused,
-        ["muprop", "double-cv", "rebar", "relax:control=sum"]
+        ["muprop", "double-cv", "rodeo", "rebar", "relax:control=sum"]
     );
     let own = Bernoulli::from_logits(leaf(&[0.1], [1, 1], DType::F64)).expect("valid");
     let exact = Exact::default().gradient(&own, |z| own.log_prob(z));
