@@ -1,5 +1,5 @@
 //! Grids: the cells of a run as tasks of their own, on machines that share a directory. There is no daemon;
-//! a scheduler such as Slurm, or anything else that can start a process, runs [`work_on`] for each cell.
+//! a scheduler such as Slurm, or anything else that can start a process, runs `work_on` for each cell.
 //!
 //! | below the directory of the run | holds | is written by |
 //! |---|---|---|

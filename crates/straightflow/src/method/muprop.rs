@@ -31,8 +31,8 @@ method! {
     /// mean for the expansion itself.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** `(1/n) Σ_i (f(z_i) - η_0 f(m) - η_1 ∇f(m) · (z_i - m) - β) ∇ log q(z_i)
-    ///   + η_1 (∂m/∂φ)ᵀ ∇f(m)`, where `m` is the mean and `β` the baseline. With several layers `m`
+    /// * **With** `(1/n) Σ_i (f(z_i) - η_0 f(m) - η_1 ∇f(m) · (z_i - m) - β) ∇ log q(z_i) +
+    ///   η_1 (∂m/∂φ)ᵀ ∇f(m)`, where `m` is the mean and `β` the baseline. With several layers `m`
     ///   comes from a mean-field pass: each layer's mean given the means below, and `∇f(m)` is the total
     ///   derivative through the layers above; `∂m / ∂φ` is that of the layer's law given the
     ///   samples below.

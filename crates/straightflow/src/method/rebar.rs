@@ -34,9 +34,9 @@ method! {
     /// correction.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
-    /// * **With** `(1/n) Σ_i [(f(b_i) - η f(s_i) - β) ∇ log q(b_i)
-    ///   + η (1 - ∂z̃/∂φ)ᵀ J(s_i) ∇f(s_i)]`, where `z = φ + noise`, `b` is its hard and `s` its soft sample at temperature
-    ///   `τ` with the Jacobian `J = ∂s / ∂z`, `z̃` is a variable with the law of `z` given `b`,
+    /// * **With** `(1/n) Σ_i [(f(b_i) - η f(s_i) - β) ∇ log q(b_i) +
+    ///   η (1 - ∂z̃/∂φ)ᵀ J(s_i) ∇f(s_i)]`, where `z = φ + noise`, `b` is its hard and `s` its soft
+    ///   sample at temperature `τ` with the Jacobian `J = ∂s / ∂z`, `z̃` is a variable with the law of `z` given `b`,
     ///   tied to `z` in value, and `β` is the baseline.
     /// * **Requires** values and gradients of the cost, also between the hard samples. What is
     ///   tuned is [`State`](crate::estimator::State): make it with
