@@ -49,7 +49,7 @@ enum Command {
         after_help = "Examples:
   straightflow report out/poisson
   straightflow report out/poisson out/toy out/lab --out report.html
-  straightflow report results/2026-11-16-toy --text"
+  straightflow report results/2026-11-18-toy --text"
     )]
     Report(report::Arguments),
     /// Run every experiment and write one HTML page with tables beside the paper's numbers and plots.

@@ -57,7 +57,7 @@ fn keys_of_columns_are_places_in_the_rows() {
     let mut checked = 0;
     for name in [
         "2026-11-15-poisson",
-        "2026-11-16-toy",
+        "2026-11-18-toy",
         "2026-11-16-table2-deep",
     ] {
         let path = results().join(name).join("summary.json");

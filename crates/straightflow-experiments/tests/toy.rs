@@ -3,7 +3,7 @@
 //! Runs of estimators without state are one batch, so all twenty seeds are tested. Those with learned
 //! state are computed one by one, for some seconds each; the suite has four seeds of them (one of
 //! `relax`, whose runs have 10,000 steps), and all twenty if `STRAIGHTFLOW_FULL_TOY=1`. The record of a
-//! full run is in `results/2026-11-16-toy`, and a test looks at that too.
+//! full run is in `results/2026-11-18-toy`, and a test looks at that too.
 
 use straightflow_experiments::limits::LimitError;
 use straightflow_experiments::toy::{STEPS, Subject, Summary, Toy, ToyConfig, ToyError, subjects};
@@ -83,7 +83,7 @@ fn seeds(few: usize) -> usize {
 fn the_recorded_run_keeps_the_claims() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../results/2026-11-16-toy/summary.json"
+        "/../../results/2026-11-18-toy/summary.json"
     );
     let text = std::fs::read_to_string(path).expect("the recorded summary");
     let summary: Summary = serde_json::from_str(&text).expect("a summary of the toy");
