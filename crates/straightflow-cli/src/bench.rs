@@ -12,7 +12,7 @@ use straightflow_experiments::device::{PROCESSORS, Processor};
 use straightflow_experiments::runner::{Screen, cpu, now};
 use straightflow_experiments::table2::default_estimators;
 use straightflow_experiments::vae::{
-    ARCHITECTURES, Architecture, Floor, LATENTS, Latent, Protocol, Settings, Source, Trainer,
+    ARCHITECTURES, Architecture, Config, Floor, LATENTS, Latent, Protocol, Settings, Source, Trainer,
 };
 
 use crate::screen::Terminal;
@@ -103,22 +103,30 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let data = Protocol::Threshold.load(arguments.data.as_deref())?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    let mut screen = Terminal::new("bench");
-    let count = archs.len() * arguments.batch.len() * estimators.len();
-    let mut rows = Vec::new();
+    // Bad settings are refused before anything is measured.
+    let mut groups = Vec::new();
     for arch in &archs {
         for batch in &arguments.batch {
-            let mut floor = None;
-            for estimator in &estimators {
-                screen.progress(rows.len() as f64 / count as f64, None);
+            let configs = estimators.iter().map(|estimator| {
                 let settings = Settings {
                     latent,
                     device: arguments.device,
                     batch: Some(*batch),
                     ..Settings::new(*arch, estimator.clone())
                 };
-                rows.push(pool.install(|| measure(arguments, settings, &data, &mut floor))?);
-            }
+                settings.config(&data)
+            });
+            groups.push(configs.collect::<Result<Vec<_>, _>>()?);
+        }
+    }
+    let mut screen = Terminal::new("bench");
+    let count = groups.iter().map(Vec::len).sum::<usize>();
+    let mut rows = Vec::new();
+    for configs in &groups {
+        let mut floor = None;
+        for config in configs {
+            screen.progress(rows.len() as f64 / count as f64, None);
+            rows.push(pool.install(|| measure(arguments, config, &data, &mut floor))?);
         }
     }
     screen.progress(1.0, None);
@@ -141,12 +149,11 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
 /// The floor depends on networks and batch only, so the first estimator measures it for all.
 fn measure(
     arguments: &Arguments,
-    settings: Settings,
+    config: &Config,
     data: &Source,
     floor: &mut Option<Floor>,
 ) -> anyhow::Result<Row> {
-    let config = settings.config(data)?;
-    let mut trainer = Trainer::new(&config, data)?;
+    let mut trainer = Trainer::new(config, data)?;
     let floor = *floor.get_or_insert_with(|| trainer.floor());
     for _ in 0..arguments.warmup {
         trainer.step()?;
