@@ -12,7 +12,8 @@ use straightflow_experiments::device::{PROCESSORS, Processor};
 use straightflow_experiments::runner::{Screen, cpu, now};
 use straightflow_experiments::table2::default_estimators;
 use straightflow_experiments::vae::{
-    ARCHITECTURES, Architecture, Config, Floor, LATENTS, Latent, Protocol, Settings, Source, Trainer,
+    ARCHITECTURES, Architecture, Config, Floor, LATENTS, Latent, Protocol, Settings, Source,
+    Trainer,
 };
 
 use crate::screen::Terminal;
@@ -25,7 +26,7 @@ one run.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The networks, space-separated [default: all three].
+    /// The networks, space-separated [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
     /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: those of the
@@ -43,7 +44,7 @@ pub struct Arguments {
     /// What tensors are computed on.
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = word::<Processor>(PROCESSORS))]
     device: Processor,
-    /// The images of a step, space-separated.
+    /// Images per step, space-separated.
     #[arg(long, value_name = "N", num_args = 1.., default_values_t = [25, 50, 200], value_parser = count::<usize>)]
     batch: Vec<usize>,
     /// Steps of a repetition.

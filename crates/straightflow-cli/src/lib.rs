@@ -52,19 +52,19 @@ enum Command {
   straightflow report results/2026-11-18-toy --text"
     )]
     Report(report::Arguments),
-    /// Run every experiment and write one HTML page with tables beside the paper's numbers and plots.
+    /// Run every experiment and write one HTML page: our tables beside the paper's numbers, and plots.
     #[command(display_order = 0, after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::Arguments),
-    /// Compare methods on a built-in cost: bias, deviation, price, time, and which to use.
+    /// Compare methods on a built-in cost: bias, standard deviation, price, time, and which to use.
     #[command(display_order = 100, after_help = compare::EXAMPLES)]
     Compare(compare::Arguments),
     /// Time a training step, for estimators and architectures.
     #[command(display_order = 103, after_help = bench::EXAMPLES)]
     Bench(bench::Arguments),
-    /// Run one cell of a grid: the task that --submit asks for.
+    /// Run one cell of a grid: what each task of --submit runs.
     #[command(display_order = 104, after_help = grid::CELL_EXAMPLES)]
     Cell(grid::CellArguments),
-    /// Show how far a grid is: cells done, running, failed and why, waiting.
+    /// Show the progress of a grid: cells done, running, waiting, or failed and why.
     #[command(
         display_order = 105,
         after_help = "Examples:
@@ -72,12 +72,13 @@ enum Command {
   straightflow status runs/table2 --json | jq '.cells[] | select(.state == \"failed\")'"
     )]
     Status(grid::StatusArguments),
-    /// Make summary, plots and tables of a grid whose cells are done.
+    /// Write the summary, plots and tables of a finished grid.
     #[command(
         display_order = 106,
         after_help = "Examples:
   straightflow gather runs/table2
-The command that submitted the grid does the same without --submit, and first runs here what is left."
+The command that submitted the grid does the same without --submit, and first runs any remaining cells
+locally."
     )]
     Gather(grid::GatherArguments),
     /// Print a completion script for a shell.

@@ -72,6 +72,14 @@ pub fn run(
 fn table(out: &mut impl Write) -> std::io::Result<()> {
     let widest = REGISTRY.iter().map(|entry| entry.id.len()).max();
     let width = widest.unwrap_or(0);
+    writeln!(
+        out,
+        "f: an evaluation of the cost; df: a backward pass through it; n: draws; d: variables; k: categories.\n\
+         draw: what the drop-in gives: hard samples, relaxed ones in training and hard ones otherwise, or \
+         nothing.\n\
+         Families: {}.\n",
+        join(FamilyKind::ALL)
+    )?;
     for kind in KINDS {
         writeln!(out, "# {}: {}", kind.name, kind.about)?;
         for entry in kind.methods {

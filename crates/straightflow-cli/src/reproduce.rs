@@ -13,13 +13,14 @@ use crate::interrupt::Interrupted;
 use crate::ui::say;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow reproduce --quick              under ten minutes on two cores; out/report.html
+  straightflow reproduce --quick              about five minutes on two cores; out/report.html
   straightflow reproduce --full --out paper   the whole protocol: more than a day on two cores
 Interrupted runs resume: repeat the command.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Run with fewer seeds and replicates, and train autoencoders for two epochs; this is the default.
+    /// Run with fewer seeds and replicates, and train the linear and nonlinear autoencoders for two epochs;
+    /// this is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Run every experiment with its default settings, and train autoencoders for the whole protocol.

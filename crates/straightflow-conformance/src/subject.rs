@@ -74,7 +74,7 @@ impl Subject {
     pub fn new(make: impl Fn() -> Box<dyn Estimator> + Send + Sync + 'static) -> Self {
         let estimator = make();
         let target = match estimator.entry().bias {
-            Bias::Unbiased => Target::Exact,
+            Bias::Unbiased | Bias::UnbiasedOn { .. } => Target::Exact,
             Bias::Biased { .. } => Target::Reference {
                 id: estimator.entry().id,
                 config: estimator.config(),

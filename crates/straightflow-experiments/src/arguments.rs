@@ -33,7 +33,7 @@ pub fn count<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'static 
     text.parse()
         .map_err(|error: ParseIntError| match error.kind() {
             IntErrorKind::PosOverflow => "the number is too large",
-            _ => "a whole number is wanted that is not negative",
+            _ => "expected a non-negative whole number",
         })
 }
 
@@ -66,7 +66,7 @@ mod tests {
     fn numbers_that_are_no_counts_are_told_so() {
         assert_eq!(count::<u64>("12"), Ok(12));
         for (text, hint) in [
-            ("-1", "not negative"),
+            ("-1", "non-negative"),
             ("1.5", "whole number"),
             ("18446744073709551616", "too large"),
         ] {

@@ -26,8 +26,8 @@ struct Common {
     /// Record the run in this directory. An interrupted run that is there resumes.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Resume the run in --out with its recorded settings. Options that are given must agree with them;
-    /// only autoencoders may be given more epochs.
+    /// Resume the run in --out with its recorded settings. Options that are given must agree with them,
+    /// but for more epochs where there are epochs.
     #[arg(long, requires = "out")]
     resume: bool,
     /// Threads; the results do not depend on them [default: all cores].
@@ -44,22 +44,24 @@ struct Common {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "On a cluster")]
 struct Cluster {
-    /// Run each cell as a task of its own, on machines that share --out; `status` and `gather` follow.
+    /// Run each cell, one independent part of the run, as its own task, on machines that share --out;
+    /// then use `status` and `gather`.
     #[arg(long, value_name = "TO", requires = "out", value_parser = word::<Scheduler>(SCHEDULERS))]
     submit: Option<Scheduler>,
-    /// Submit these cells alone: `failed`, or numbers such as 3,7-9 [default: all that are left].
+    /// Submit only these cells: `failed`, or numbers such as 3,7-9 [default: all that are left].
     #[arg(long, value_name = "CELLS", requires = "submit")]
     cells: Option<Selection>,
-    /// The partition of the tasks.
+    /// The Slurm partition.
     #[arg(long, value_name = "NAME", requires = "submit")]
     partition: Option<String>,
-    /// The time limit of a task, as Slurm writes it; a cell that needs longer resumes in the next one.
+    /// The time limit of a task in Slurm's format, such as 04:00:00; a cell that needs longer resumes in
+    /// the next one.
     #[arg(long, value_name = "TIME", requires = "submit")]
     time: Option<String>,
-    /// Cores of a task [default: 1].
+    /// Cores per task [default: 1].
     #[arg(long, value_name = "N", requires = "submit", value_parser = clap::value_parser!(u16).range(1..))]
     cpus_per_task: Option<u16>,
-    /// The largest number of tasks at once.
+    /// Run at most this many tasks at once.
     #[arg(long, value_name = "N", requires = "submit", value_parser = clap::value_parser!(u32).range(1..))]
     array_limit: Option<u32>,
     /// Seconds without a sign of life after which another task takes a cell over [default: 120].

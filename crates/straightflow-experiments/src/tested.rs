@@ -1,7 +1,7 @@
 //! The estimator that a row of results is about.
 
 use serde::{Deserialize, Serialize};
-use straightflow::estimator::{Bias, Estimator, Spec};
+use straightflow::estimator::{Estimator, Spec};
 
 /// An estimator as rows of results name it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ impl Tested {
             id: entry.id.to_owned(),
             label: entry.name.to_owned(),
             spec: estimator.spec(),
-            unbiased: entry.bias == Bias::Unbiased,
+            unbiased: entry.bias.is_none(),
         }
     }
 }

@@ -40,7 +40,7 @@ use crate::Key;
 use crate::distribution::{Distribution, Law, samples_of};
 use crate::error::{Error, Result};
 use crate::estimate::objective::{IntoCost, ObjectiveKind};
-use crate::estimate::{Bias, Estimator, EstimatorExt, Need, Price, Spec};
+use crate::estimate::{Estimator, EstimatorExt, Need, Price, Spec};
 use crate::exact::Exact;
 use crate::ops::to_host;
 use moments::squared_bias;
@@ -366,7 +366,7 @@ where
         };
         Row {
             spec: shown.spec(),
-            unbiased: entry.bias == Bias::Unbiased,
+            unbiased: entry.bias.is_none(),
             trained: Learner::new(shown, Key::new(0), &self.law, 1.0).is_some(),
             evaluations: price.evaluations,
             gradients: price.gradients,

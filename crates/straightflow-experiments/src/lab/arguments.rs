@@ -20,7 +20,8 @@ pub struct Arguments {
     /// Measure this family only, such as `poisson`.
     #[arg(long, value_name = "FAMILY", value_parser = family)]
     family: Option<FamilyKind>,
-    /// The variables, by their ids, space-separated [default: all].
+    /// Measure only these problems, space-separated, such as bernoulli-0.2 or poisson-5; not together
+    /// with --family [default: all].
     #[arg(long, value_name = "ID", num_args = 1.., conflicts_with = "family")]
     problems: Vec<String>,
     /// Evaluations of the cost and backward passes through it that one estimate may take,

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
 use super::{
-    Failure, Measurement, PROBLEMS, Problem, Recommendation, Row, Summary, objectives, plots,
-    recommendations, standings,
+    Failure, Measurement, Objective, PROBLEMS, Problem, Recommendation, Row, Summary, objectives,
+    plots, recommendations, standings,
 };
 use crate::experiment::place;
 
@@ -29,6 +29,7 @@ pub(super) fn page(summary: &Summary) -> Page {
     )
     .at(place::LAB)
     .tables(advice(summary))
+    .tables(costs(summary))
     .tables(overviews)
     .tables(details.into_iter().map(folded))
     .figures(plots::draw(summary))
@@ -138,8 +139,8 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
         // The columns of the other budgets need no words of their own.
         let about = match i {
             0 => {
-                "the geometric mean over the costs of the root mean square error within so many \
-                  evaluations and backward passes; a dash where that is too few"
+                "in the overviews, the error within so many evaluations and backward passes: a geometric mean over the \
+                  costs; a dash where that is too few"
             }
             _ => "",
         };
@@ -152,7 +153,8 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
     let table = table.look(
-        "Look at the marks ! and !!, which are failures, and at the last columns: the error for a price.",
+        "Each cell is bias / standard deviation of one draw; !: the bias is above half of the gradient, !!: the \
+         expectation points uphill. The last columns are the error within a number of evaluations.",
     );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
 }
@@ -237,7 +239,7 @@ fn advice(summary: &Summary) -> Option<Table> {
             one.best.failures
         })
         .group(BEST)
-        .about("the costs on which it fails"),
+        .about("the costs on which its bias is above half of the gradient or it points uphill"),
         Column::new("best.worst", "worst", error, |one: &Recommendation| {
             one.best.worst
         })
@@ -277,6 +279,28 @@ fn advice(summary: &Summary) -> Option<Table> {
         "Look at the number of variables first: what is best for one variable can be too expensive for ten.",
     );
     (!table.rows.is_empty()).then(|| table.with_caption("recommendations"))
+}
+
+/// What the costs are.
+fn costs(summary: &Summary) -> Option<Table> {
+    let mut found: Vec<&Objective> = Vec::new();
+    for row in &summary.rows {
+        let problem = PROBLEMS.iter().find(|problem| problem.id == row.problem)?;
+        let mut own = objectives(problem).iter();
+        let objective = own.find(|one| one.id == row.objective)?;
+        if found.iter().all(|known| known.id != objective.id) {
+            found.push(objective);
+        }
+    }
+    let formula = Column::new("formula", "f(s)", Format::Plain, |one: &&Objective| {
+        one.formula
+    });
+    let table = Table::new(&[formula], &found, |one| one.id.into());
+    let table = table.look(
+        "What the names of the costs stand for: s is the variable, or a weighted sum of several, with mean m and \
+         standard deviation sd.",
+    );
+    (!table.rows.is_empty()).then(|| table.with_caption("costs"))
 }
 
 /// What a recommendation rests on.

@@ -12,7 +12,7 @@ use crate::vae::{
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow table2 --epochs 10 --out runs/table2        the paper's estimators on all architectures
+  straightflow table2 --epochs 10 --out runs/table2        the paper's estimators and networks
   straightflow table2 --arch linear --estimators arm disarm --seeds 3 --epochs 100 --out runs/arm
   straightflow table2 --out runs/arm --resume --epochs 400      makes all of its runs longer
   straightflow table2 --beyond --epochs 10 --out runs/beyond
@@ -22,7 +22,7 @@ Interrupted runs resume: repeat the command.";
 /// What the command line offers.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The networks, space-separated [default: all three].
+    /// The networks, space-separated [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
     /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: the paper's; for

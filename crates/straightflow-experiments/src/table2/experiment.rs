@@ -44,7 +44,10 @@ impl Experiment for Table2 {
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str =
         "--images 100 --bound-samples 2 --epochs 3 --arch linear two-layer --estimators arm rebar";
-    const QUICK: &'static [Plan] = &[("table2", "--epochs 2")];
+    const QUICK: &'static [Plan] = &[(
+        "table2",
+        "--arch linear nonlinear --epochs 2 --bound-samples 10",
+    )];
     const FULL: &'static [Plan] = &[
         ("table2", "--beyond"),
         ("counts", "--latent poisson --arch nonlinear"),

@@ -32,11 +32,19 @@ fn of_architecture(rows: &[TableRow]) -> Vec<File> {
             1 => (String::new(), String::new()),
             _ => (format!("-{}", part + 1), format!(", part {}", part + 1)),
         };
+        let seeds = match rows.iter().all(|row| row.seeds == 1) {
+            true => "One seed",
+            false => "Means over seeds",
+        };
         let test = |epoch: &Epoch| Some(epoch.test_nelbo);
         let plot = |what: &str, x_label: &str, lines: Vec<Line>, y_axis: Axis| {
+            let scale = match y_axis {
+                Axis::Linear => "",
+                Axis::Log => " The scale is logarithmic.",
+            };
             let curves = Curves {
                 title: format!("{what}, {arch}{title}"),
-                caption: "Means over seeds, after each epoch.".to_owned(),
+                caption: format!("{seeds}, after each epoch.{scale}"),
                 x_label: x_label.to_owned(),
                 y_label: match y_axis {
                     Axis::Linear => "nats".to_owned(),
@@ -53,15 +61,19 @@ fn of_architecture(rows: &[TableRow]) -> Vec<File> {
         let steps = lines(rows, |epoch| epoch.step, test);
         let evaluations = lines(rows, |epoch| epoch.evaluations, test);
         let variances = lines(rows, |epoch| epoch.step, |epoch| epoch.gradient_variance);
-        let nelbo = "Test negative ELBO";
         plots.push((
             format!("{arch}-steps{suffix}.svg"),
-            plot(nelbo, "steps (thousands)", steps, Axis::default()),
+            plot(
+                "Test negative ELBO against steps",
+                "steps (thousands)",
+                steps,
+                Axis::default(),
+            ),
         ));
         plots.push((
             format!("{arch}-evaluations{suffix}.svg"),
             plot(
-                nelbo,
+                "Test negative ELBO against evaluations",
                 "evaluations of the cost per image (thousands)",
                 evaluations,
                 Axis::default(),

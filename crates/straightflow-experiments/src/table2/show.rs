@@ -36,7 +36,7 @@ pub(super) fn page(summary: &TableSummary) -> Page {
         title(rows),
         "Variational autoencoders with discrete latent variables on images of digits: one row for each \
          estimator of the encoder's gradient, one table for each architecture. Bounds are in nats for each \
-         image and averaged over seeds; less is better.",
+         image and averaged over seeds; lower is better.",
     )
     .at(place::TABLE2)
     .findings(findings(rows))
@@ -69,8 +69,20 @@ fn title(rows: &[TableRow]) -> String {
     if rows.is_empty() {
         return "Table 2".to_owned();
     }
+    let specs = rows.iter().map(|row| row.estimator.as_str());
+    let mut specs: Vec<&str> = specs.collect();
+    specs.sort_unstable();
+    specs.dedup();
+    let methods = match specs.as_slice() {
+        few if few.len() <= 3 => enumeration(few),
+        many => format!("{} estimators", many.len()),
+    };
+    let seeds = match each(|row| row.seeds.to_string()).as_str() {
+        "1" => String::new(),
+        seeds => format!(", {seeds} seeds"),
+    };
     format!(
-        "Table 2: {}, {}, {} epochs",
+        "Table 2: {}, {}, {} epochs{seeds}: {methods}",
         each(|row| row.arch.clone()),
         each(latent),
         each(|row| row.epochs.to_string())
@@ -79,7 +91,7 @@ fn title(rows: &[TableRow]) -> String {
 
 fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
     const OURS: &str = "this run";
-    const ALSO_OURS: &str = "also of this run";
+    const ALSO_OURS: &str = "more from this run";
     let bound = |key: &str, heading: &str, value: fn(&TableRow) -> f64| {
         Column::new(key, heading, Format::Decimals(2), value)
             .group(ALSO_OURS)
@@ -120,7 +132,7 @@ fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
         Column::new("epochs", "epochs", count, |row: &TableRow| row.epochs).group(ALSO_OURS),
     ];
     if rows.iter().any(|row| beside(row).is_some()) {
-        const RECORDED: &str = "recorded";
+        const RECORDED: &str = "longest recorded run";
         let longer = Column::new("recorded", "test", Format::Decimals(2), |row: &TableRow| {
             beside(row).map(|one| one.test_nelbo)
         });
@@ -128,9 +140,12 @@ fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
             beside(row).map(|one| one.epochs)
         });
         columns.insert(2, longer.group(RECORDED));
-        columns.insert(3, epochs.group(RECORDED).about(
-            "of the longest run of the repository's records with this estimator, where it is longer",
-        ));
+        columns.insert(
+            3,
+            epochs
+                .group(RECORDED)
+                .about("of a longer run of the same estimator in the repository, if there is one"),
+        );
     }
     columns
 }
@@ -202,8 +217,8 @@ fn fewer_epochs(rows: &[TableRow]) -> Option<String> {
             .collect();
         let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
         format!(
-            "The paper's numbers are taken for those of the whole training: {}. Rows with fewer epochs are at \
-             an earlier point of it: {}.",
+            "We take the paper's numbers to be those after full training: {}. Rows with fewer epochs are at an \
+             earlier point of it: {}.",
             enumeration(&whole),
             short.join(", ")
         )
@@ -226,9 +241,9 @@ fn greyscale(rows: &[TableRow]) -> Option<String> {
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "The paper's numbers of {} are probably of greyscale images, because the public scripts of the \
-             time bypass the thresholding there; they are probably not comparable with those of binary \
-             images.",
+            "The paper's numbers of {} were probably obtained on greyscale images, because the public scripts of \
+             the time bypass the thresholding there; then they are not comparable with ours, which are of \
+             binary images.",
             enumeration(&names)
         )
     })
@@ -322,7 +337,7 @@ mod tests {
         ];
         let remark = remarks(rows).remove(1);
         assert!(
-            remark.contains("numbers of REBAR and Gumbel-softmax are"),
+            remark.contains("numbers of REBAR and Gumbel-softmax were"),
             "{remark}"
         );
         assert_eq!(enumeration(&["a", "b", "c"]), "a, b and c");

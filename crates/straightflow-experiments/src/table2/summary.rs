@@ -139,10 +139,14 @@ fn published(config: &Config) -> Option<f64> {
     if !comparable {
         return None;
     }
-    let spec = config.estimator.to_string();
     let place = Architecture::ALL.iter().position(|a| *a == config.arch)?;
-    let found = PUBLISHED.iter().find(|(known, _)| *known == spec)?;
-    found.1[place]
+    in_paper(&config.estimator.to_string())?[place]
+}
+
+/// The paper's numbers of an estimator, in the order of [`Architecture::ALL`].
+pub(super) fn in_paper(spec: &str) -> Option<[Option<f64>; 3]> {
+    let found = PUBLISHED.iter().find(|(known, _)| *known == spec);
+    found.map(|(_, numbers)| *numbers)
 }
 
 fn mean_curve(runs: &[&Summary]) -> Vec<Epoch> {

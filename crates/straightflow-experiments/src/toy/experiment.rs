@@ -13,7 +13,7 @@ impl Experiment for Toy {
         "The one-bit toy for every estimator: runs, steps to the optimum, log-variance.";
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str = "--estimators arm disarm reinforce muprop --seeds 4 --steps 600 --p0 0.45 --variance-steps 100 --variance-replicates 2000";
-    const QUICK: &'static [Plan] = &[("toy", "--seeds 3")];
+    const QUICK: &'static [Plan] = &[("toy", "--seeds 2")];
     const FULL: &'static [Plan] = &[("toy", "")];
     const CELLS_AT_ONCE: bool = false;
 

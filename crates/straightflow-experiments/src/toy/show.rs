@@ -12,14 +12,15 @@ pub(super) fn page(summary: &Summary) -> Page {
     });
     Page::new(
         "The one-bit toy",
-        "One Bernoulli variable, and a cost whose two values are almost equal: the optimum is at the end of \
-         the interval, and the gradient that points there is small beside its noise.",
+        "One bit, and a cost whose two values are almost equal: -(z - p0)^2, which is lower by |1 - 2 p0| at \
+         the better value. The optimum is to take that value always, and the gradient that points there is \
+         small compared with its noise.",
     )
     .fact("seeds", summary.seeds)
     .fact("p0 of the variance", summary.variance_p0)
     .at(place::TOY)
     .table(table.look(format!(
-        "Look at the column right: how many of {} runs end on the side of the optimum. It is hardest for p0 \
+        "Look at the columns correct: how many runs (of {}) end on the side of the optimum. It is hardest for p0 \
          nearest to 1/2.",
         summary.seeds
     )))
@@ -38,7 +39,7 @@ fn columns(summary: &Summary) -> Vec<Column<Row>> {
         let group = format!("p0 = {p0}");
         let right = Column::new(
             format!("runs.{i}.right"),
-            "right",
+            "correct",
             Format::Significant(4),
             move |row: &Row| row.runs[i].right,
         );

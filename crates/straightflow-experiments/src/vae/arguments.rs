@@ -22,19 +22,19 @@ pub const ARCHITECTURES: &Words = &[
 pub const PROTOCOLS: &Words = &[
     (
         "threshold",
-        "Pixels above one half, batches of 25, a fixed prior (protocol A)",
+        "Pixels above one half, batches of 25, a fixed prior",
     ),
     (
         "static",
-        "Pixels drawn once, batches of 50, a learned prior (protocol B)",
+        "Pixels drawn once, batches of 50, a learned prior",
     ),
     (
         "dynamic",
-        "Pixels drawn anew in every epoch; needs --data (protocol D)",
+        "Pixels drawn anew in every epoch, batches of 50, a learned prior; needs --data",
     ),
     (
         "uncentred",
-        "The same in batches of 100, a fixed prior, nothing centred (protocol E)",
+        "Like dynamic, but batches of 100, a fixed prior, nothing centred; needs --data",
     ),
 ];
 /// The latent variables, in words.
@@ -99,7 +99,7 @@ pub struct Arguments {
     /// Passes over the training images [default: the protocol's].
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     epochs: Option<u64>,
-    /// The draws of one estimate [default: the estimator's].
+    /// Draws per estimate [default: the estimator's].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     samples: Option<usize>,
     /// Adam learning rate of the networks [default: the protocol's].
@@ -111,14 +111,14 @@ pub struct Arguments {
     /// Learning rate of a learned prior, which takes plain gradient steps [default: the protocol's].
     #[arg(long, value_name = "LR")]
     prior_learning_rate: Option<f64>,
-    /// The images of a step [default: the protocol's].
+    /// Images per step [default: the protocol's].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     batch: Option<usize>,
     /// What becomes of the gradient of log q with respect to the encoder's parameters at fixed
     /// samples [default: dropped where it is zero in expectation, kept elsewhere].
     #[arg(long, value_name = "DIRECT", value_parser = word::<Direct>(DIRECTS))]
     direct: Option<Direct>,
-    /// The law of the topmost latent variables [default: the protocol's].
+    /// The prior of the top latent layer [default: the protocol's].
     #[arg(long, value_name = "PRIOR", value_parser = word::<Prior>(PRIORS))]
     prior: Option<Prior>,
     /// What the encoder sees of the pixels [default: the protocol's].
@@ -131,18 +131,18 @@ pub struct Arguments {
     /// protocol's].
     #[arg(long, value_name = "BOOL")]
     output_bias: Option<bool>,
-    /// The slope of the rectifiers for negative arguments [default: the protocol's].
+    /// Negative slope of the leaky ReLUs [default: the protocol's].
     #[arg(long, value_name = "SLOPE")]
     slope: Option<f64>,
-    /// Which images validate, as `first-5000` or `last-10000`; the others train [default: the
-    /// protocol's].
-    #[arg(long, value_name = "PARTITION")]
-    partition: Option<String>,
+    /// Which images to validate on, such as first-5000 or last-10000; the rest are for training
+    /// [default: the protocol's].
+    #[arg(long, value_name = "SPLIT")]
+    validation: Option<String>,
     /// What tensors are computed on [default: cpu].
     #[arg(long, value_name = "DEVICE", value_parser = word::<Processor>(PROCESSORS))]
     device: Option<Processor>,
-    /// Steps from one bound of the test images to the next; 0 for the end alone [default: the
-    /// protocol's].
+    /// Compute the multi-sample bound of the test images every N steps; 0: only at the end [default:
+    /// the protocol's].
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     bound_every: Option<u64>,
     /// The seed of all randomness [default: 1].
@@ -195,7 +195,7 @@ impl Arguments {
             flag("--latent-inputs", centring(settings.latent_inputs)),
             flag("--output-bias", text(settings.output_bias)),
             flag("--slope", text(settings.slope)),
-            flag("--partition", settings.partition),
+            flag("--validation", settings.partition),
             flag("--images", text(settings.images)),
             flag("--bound-samples", Some(config.bound_samples.to_string())),
             flag("--bound-every", text(settings.bound_every)),
@@ -239,7 +239,7 @@ impl Arguments {
             latent_inputs: self.latent_inputs.or(from.latent_inputs),
             output_bias: self.output_bias.or(from.output_bias),
             slope: self.slope.or(from.slope),
-            partition: self.partition.clone().or(from.partition),
+            partition: self.validation.clone().or(from.partition),
             images: self.images.images.or(from.images),
             bound_samples: self.images.bound_samples.unwrap_or(from.bound_samples),
             bound_every: self.bound_every.or(from.bound_every),

@@ -103,7 +103,7 @@ impl Watcher for Scribe<'_, '_> {
         self.desk.append(epoch)?;
         self.desk.finish_part();
         self.desk.note(format!(
-            "epoch {} of {}, negative ELBO: first training images {:.2}, validation {:.2}, test {:.2}",
+            "epoch {} of {}, negative ELBO: training (subset) {:.2}, validation {:.2}, test {:.2}",
             epoch.epoch, self.epochs, epoch.train_part_nelbo, epoch.valid_nelbo, epoch.test_nelbo
         ));
         Ok(())

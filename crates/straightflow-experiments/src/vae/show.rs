@@ -116,8 +116,8 @@ fn columns(bound_samples: usize) -> Vec<Column<Row>> {
 }
 
 /// That a row of pWGF is not another method than straight-through.
-pub(crate) const DEFAULT_PWGF: &str = "With its default configuration pWGF is straight-through on bits: its row is not one of another \
-                                       method.";
+pub(crate) const DEFAULT_PWGF: &str = "With its default configuration pWGF is straight-through on bits, so its row repeats that of \
+                                       straight-through.";
 
 /// Whether a row is one of which [`DEFAULT_PWGF`] is to be said.
 pub(crate) fn default_pwgf(estimator: &str, latent: &str) -> bool {

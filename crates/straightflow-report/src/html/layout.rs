@@ -31,7 +31,7 @@ struct Section<'a> {
     lead: &'a str,
     /// The name of the directory.
     name: String,
-    command: Option<&'a str>,
+    command: Option<String>,
     config: &'a str,
     tables: Vec<Grid<'a>>,
     /// Whether there are so many tables that they are folded.
@@ -151,7 +151,7 @@ impl<'a> Section<'a> {
             about: &page.about,
             lead: &page.lead,
             name: short_name(&run.directory),
-            command: run.command(),
+            command: run.repeat(),
             config: &run.config_text,
             folded: shown().count() > 3,
             tables: shown().map(Grid::new).collect(),
@@ -163,7 +163,6 @@ impl<'a> Section<'a> {
             timing: run
                 .timing
                 .iter()
-                .filter(|(key, _)| *key != "command")
                 .filter_map(|(key, value)| note(key, value))
                 .collect(),
             figures: &run.figures,

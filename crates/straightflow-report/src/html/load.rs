@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::ReportError;
 use super::figure::Figure;
 use super::image::{self, Image};
-use super::{Show, unknown};
+use super::{Show, short_name, unknown};
 use crate::page::Page;
 use crate::record::{self, CONFIG, METRICS, SUMMARY, TIMING};
 
@@ -23,6 +23,8 @@ pub struct Recorded {
     pub directory: PathBuf,
     /// `config.toml`, word for word.
     pub config_text: String,
+    /// The name of the experiment, if it is a known one.
+    experiment: Option<String>,
     pub page: Page,
     pub timing: Object,
     pub figures: Vec<Figure>,
@@ -45,7 +47,9 @@ impl Recorded {
         let summary = parse_object(&summary_path, &summary)?;
         let rows = rows(&summary_path, &summary)?;
         let experiment = experiment(&summary, &config);
-        let page = match show(experiment, &Value::Object(summary.clone())) {
+        let known = show(experiment, &Value::Object(summary.clone()));
+        let experiment_if_known = known.is_some().then(|| experiment.to_owned());
+        let page = match known {
             Some(page) => page.map_err(|error| ReportError::Unexpected {
                 path: summary_path,
                 reason: format!("it is not a summary of `{experiment}`: {error}"),
@@ -68,6 +72,7 @@ impl Recorded {
         Ok(Self {
             directory: directory.to_owned(),
             config_text,
+            experiment: experiment_if_known,
             timing,
             figures: figures(directory, &page)?,
             images: images(directory)?,
@@ -75,10 +80,16 @@ impl Recorded {
         })
     }
 
-    /// The command line that made it, if it is recorded. It stands beside the times, because the same
-    /// configuration can be asked for in several ways.
-    pub fn command(&self) -> Option<&str> {
-        self.timing.get("command").and_then(Value::as_str)
+    /// The command that repeats it, from its configuration: what was typed may mean something else in a
+    /// later version, with more estimators by default.
+    pub fn repeat(&self) -> Option<String> {
+        let experiment = self.experiment.as_ref()?;
+        let name = short_name(&self.directory);
+        let config = self.directory.join(CONFIG);
+        Some(format!(
+            "straightflow {experiment} --config {} --out runs/{name}",
+            config.display()
+        ))
     }
 }
 

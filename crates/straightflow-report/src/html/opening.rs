@@ -79,14 +79,16 @@ fn columns((index, name): (usize, &&str)) -> [Column<Row>; 3] {
     let key = |of: &str| format!("{name}.{of}");
     let decimals = Format::Decimals(1);
     let ours = Column::new(key("ours"), "ours", decimals, move |row: &Row| {
-        of(row, index, |cell| cell.value)
+        of(row, index, |cell| cell.value).flatten()
     });
-    let epochs = Column::new(
-        key("epochs"),
-        "epochs",
-        Format::Decimals(0),
-        move |row: &Row| of(row, index, |cell| cell.epochs),
-    );
+    let length = |cell: &GlanceCell| match (cell.value, cell.seeds) {
+        (None, _) => None,
+        (Some(_), 1) => Some(cell.epochs.to_string()),
+        (Some(_), seeds) => Some(format!("{} × {seeds}", cell.epochs)),
+    };
+    let epochs = Column::new(key("epochs"), "epochs", Format::Plain, move |row: &Row| {
+        of(row, index, length).flatten()
+    });
     let paper = Column::new(key("paper"), "paper", decimals, move |row: &Row| {
         of(row, index, |cell| cell.paper).flatten()
     });

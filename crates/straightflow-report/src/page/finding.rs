@@ -33,9 +33,9 @@ pub struct GlanceCell {
     pub row: Label,
     /// The group of columns.
     pub column: String,
-    /// The number.
-    pub value: f64,
-    /// How long the run was. Of several runs of one cell the longest is shown.
+    /// Our number, if there is one.
+    pub value: Option<f64>,
+    /// How long the run was; 0 without one. Of several runs of one cell the longest is shown.
     pub epochs: u64,
     /// The runs behind it. Of equally long ones the one with the most is shown.
     pub seeds: usize,

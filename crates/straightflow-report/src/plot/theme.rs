@@ -102,7 +102,7 @@ pub fn style() -> String {
          .sf-plot .axis,.sf-plot .grid{fill:none;stroke-width:1}\
          .sf-plot .reference{fill:none;stroke-width:1;stroke-dasharray:1.5 3}\
          .sf-plot .line{fill:none;stroke-width:2;stroke-linejoin:round}\
-         .sf-plot .leader{fill:none;stroke-width:.75;opacity:.75}\
+         .sf-plot .leader{fill:none;stroke-width:.75;stroke-dasharray:1 3;opacity:.75}\
          .sf-plot .band{fill-opacity:.14;stroke:none}\
          .sf-plot .bar{fill-opacity:.6;stroke-width:1}\
          .sf-plot .outline{fill:none;stroke-width:1.5}\

@@ -219,11 +219,13 @@ macro_rules! method {
     (@noise) => { $crate::estimator::NoiseLaw::Samples };
     (@noise $law:ident) => { $crate::estimator::NoiseLaw::$law };
     (@bias none) => { $crate::estimator::Bias::Unbiased };
+    (@bias none $costs:literal) => { $crate::estimator::Bias::UnbiasedOn { costs: $costs } };
     (@bias exact $exact_on:literal) => {
         $crate::estimator::Bias::Biased { exact_on: $exact_on }
     };
     (@bias_text none) => { "none" };
-    (@bias_text exact $exact_on:literal) => { concat!("exact on ", $exact_on, " only") };
+    (@bias_text none $costs:literal) => { concat!("none on ", $costs) };
+    (@bias_text exact $exact_on:literal) => { concat!("unbiased on ", $exact_on, " only") };
     (@price [$f:literal, $df:literal]) => {
         $crate::estimator::PriceRule::PerDraw { evaluations: $f, gradients: $df }
     };

@@ -87,6 +87,11 @@ pub trait EstimatorConfig: Clone + Default + Serialize + DeserializeOwned {
 pub enum Bias {
     /// It is, for every cost.
     Unbiased,
+    /// It is, for the costs that it is meant for.
+    UnbiasedOn {
+        /// Which these are.
+        costs: &'static str,
+    },
     /// It is not in general.
     Biased {
         /// For which costs it is.
@@ -98,8 +103,16 @@ impl fmt::Display for Bias {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unbiased => f.write_str("none"),
-            Self::Biased { exact_on } => write!(f, "exact on {exact_on} only"),
+            Self::UnbiasedOn { costs } => write!(f, "none on {costs}"),
+            Self::Biased { exact_on } => write!(f, "unbiased on {exact_on} only"),
         }
+    }
+}
+
+impl Bias {
+    /// Whether the expectation is the gradient, for every cost that the method is meant for.
+    pub fn is_none(&self) -> bool {
+        !matches!(self, Self::Biased { .. })
     }
 }
 

@@ -106,7 +106,7 @@ methods! {
         [muprop, double_cv, rodeo, rebar, relax]
     "bound": "score function of a multi-sample bound; unbiased"
         [vimco, local_disarm]
-    "exact": "differences of the cost at neighbouring values, or all values; for few variables"
+    "exhaustive": "differences of the cost at neighbouring values, or all values; for few variables"
         [finite_difference, enumerate]
 }
 

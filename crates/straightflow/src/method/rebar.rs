@@ -96,7 +96,7 @@ method! {
         id: "rebar",
         name: "REBAR",
         families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
-        bias: none,
+        bias: none on "continuous f",
         needs: [Value, Gradient],
         price: "2 n f, n df; 2 n f, 2 n df more where the temperature is tuned",
         reference: "Tucker, Mnih, Maddison, Lawson, Sohl-Dickstein 2017, arXiv 1703.07370",
