@@ -170,7 +170,7 @@ fn a_recorded_configuration_may_be_changed() {
         "true",
         "--slope",
         "0.25",
-        "--partition",
+        "--validation",
         "last-7000",
         "--direct",
         "kept",

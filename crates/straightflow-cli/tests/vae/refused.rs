@@ -44,7 +44,7 @@ fn bad_settings_exit_with_two_and_write_nothing() {
             &["--images", "0"],
             "the number of images must be at least 1, got 0",
         ),
-        (&["--partition", "most"], "most"),
+        (&["--validation", "most"], "most"),
         (
             &["--state-learning-rate", "0"],
             "the learning rate of the estimator's state must be a positive number, got 0",
