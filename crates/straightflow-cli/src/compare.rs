@@ -23,11 +23,11 @@ const COPIES: usize = 500;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The family: bernoulli, categorical, poisson, binomial, negative-binomial or geometric. Its
-    /// variables are those of the laboratory.
+    /// The family: bernoulli, categorical, poisson, binomial, negative-binomial, geometric, subset or
+    /// rounded. Its variables are those of `lab`.
     #[arg(long, value_name = "FAMILY", value_parser = family)]
     family: FamilyKind,
-    /// The cost, by its id in the laboratory, such as quad, sigm or step [default: all].
+    /// The cost, by its id in `lab`, such as quad, sigm or step [default: all].
     #[arg(long, value_name = "COST")]
     cost: Option<String>,
     /// Evaluations of the cost and backward passes through it that one estimate may take.
@@ -84,6 +84,9 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
     }
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+    }
+    if all.iter().all(|named| named.comparison.best.is_none()) {
+        anyhow::bail!("none of the estimators works on these variables within the budget");
     }
     Ok(())
 }

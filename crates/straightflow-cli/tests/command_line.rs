@@ -55,7 +55,10 @@ fn bad_input_exits_with_two_and_says_what_was_meant() {
         (&["tabel2"], "'table2'"),
         (&["toy", "--seeds", "-3"], "for '--seeds <N>'"),
         (&["poisson", "--epochs", "-1"], "for '--epochs <N>'"),
-        (&["lab", "--replicates", "1.5"], "a whole number is wanted"),
+        (
+            &["lab", "--replicates", "1.5"],
+            "expected a non-negative whole number",
+        ),
         (
             &["lab", "--replicates", "18446744073709551616"],
             "too large",
@@ -91,7 +94,7 @@ fn a_comparison_has_a_row_for_each_estimator() {
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("10 bits, coupled = s + s^2 / 2"), "{text}");
-    assert!(text.contains("`disarm:samples=4` is left with the least error"));
+    assert!(text.contains("`disarm:samples=4` has the smallest error"));
     words.push("--json");
     let output = run(&words);
     let tables: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");

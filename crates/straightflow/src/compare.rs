@@ -40,8 +40,9 @@ use crate::Key;
 use crate::distribution::{Distribution, Law, samples_of};
 use crate::error::{Error, Result};
 use crate::estimate::objective::{IntoCost, ObjectiveKind};
-use crate::estimate::{Estimator, EstimatorExt, Need, Price, Spec};
+use crate::estimate::{Entry, Estimator, EstimatorExt, Need, Price, Spec};
 use crate::exact::Exact;
+use crate::method::find;
 use crate::ops::to_host;
 use moments::squared_bias;
 
@@ -196,6 +197,20 @@ pub struct Row {
     pub result: std::result::Result<Measured, String>,
 }
 
+impl Row {
+    /// Of options that do not fit.
+    fn refused(spec: Spec, entry: &Entry, error: &Error) -> Self {
+        Self {
+            spec,
+            unbiased: entry.bias.is_none(),
+            trained: false,
+            evaluations: 0,
+            gradients: 0,
+            result: Err(error.to_string()),
+        }
+    }
+}
+
 /// The estimators of a list on one model. It prints as a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
@@ -218,13 +233,20 @@ pub struct Comparison {
 /// Compares estimators on the gradient of `E f(z)` with respect to the natural parameters of `q`.
 ///
 /// The cost maps samples `[n, batch, d]` (categorical: `[n, batch, d, k]`) to `[n, batch]` or
-/// `[n, batch, 1]`, as for [`estimate`](crate::estimator::EstimatorExt::estimate); what a network
-/// made must not be captured on its tape. State that is learned sees no conditioning input here.
+/// `[n, batch, 1]`, as for [`estimate`](crate::estimator::EstimatorExt::estimate). It is called and
+/// differentiated many times over. So it must not use tensors that a network computed while recording
+/// gradients, such as the features of an encoder: the first backward pass would consume what was
+/// recorded, and the second would panic. Take such tensors off the tape before, by `features.inner()`
+/// or by running the network as `model.valid()`. The weights of a network are no such tensors: a
+/// cost that calls a decoder is fine.
+///
+/// State that is learned sees no conditioning input here.
 ///
 /// # Errors
 ///
-/// If a specification is malformed or unknown, the budget is out of its range, or the truth cannot
-/// be computed. An estimator that fails on the model has a row that says why.
+/// If a specification is malformed or names no method, the budget is out of its range, or the truth
+/// cannot be computed. An estimator whose options do not fit, or that fails on the model, has a row
+/// that says why.
 pub fn compare<D, R, S>(
     key: Key,
     q: &D,
@@ -242,7 +264,11 @@ where
         .into_iter()
         .map(|spec| spec.as_ref().parse())
         .collect();
-    let methods: Result<Vec<_>> = specs?.iter().map(Spec::build).collect();
+    let entries: Result<Vec<(Spec, &Entry)>> = specs?
+        .into_iter()
+        .map(|spec| Ok((spec.clone(), find(spec.id())?)))
+        .collect();
+    let entries = entries?;
     let model = Model {
         law: q.law().constant(),
         cost: |z: burn::tensor::Tensor<4>| cost(samples_of::<D>(q.law(), z)),
@@ -250,10 +276,12 @@ where
     };
     let [of_truth, of_rows] = key.split();
     let truth = model.truth(of_truth)?;
-    let rows: Vec<Row> = methods?
-        .iter()
-        .enumerate()
-        .map(|(i, method)| model.row(of_rows.child(i as u64), &**method, &truth))
+    let rows: Vec<Row> = (0..)
+        .zip(entries)
+        .map(|(i, (spec, entry))| match entry.build_spec(&spec) {
+            Ok(method) => model.row(of_rows.child(i), &*method, &truth),
+            Err(error) => Row::refused(spec, entry, &error),
+        })
         .collect();
     let norm = moments::norm(&truth.gradient);
     let [best, best_unbiased] = [false, true].map(|unbiased| best(&rows, unbiased, norm));
@@ -388,7 +416,7 @@ where
         let budget = self.budget.evaluations;
         affordable(method, &self.law, budget).ok_or_else(|| {
             entry.invalid(format!(
-                "{budget} evaluations do not buy its least estimate"
+                "one estimate takes more than {budget} evaluations and backward passes"
             ))
         })
     }

@@ -265,8 +265,8 @@ pub enum Error {
 
     /// An estimator with state of its own that was not given any.
     #[error(
-        "`{estimator}` has state of its own, for each layer: make it with `init_state`, for \
-         several layers with `State::stacked`, and attach it with `bind`"
+        "`{estimator}` learns, so it needs its state: use it through a `Sampler`, which has it, or \
+         make it with `init_state` (for several layers `State::stacked`) and attach it with `bind`"
     )]
     MissingState {
         /// The estimator's id.

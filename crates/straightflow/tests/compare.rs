@@ -126,18 +126,31 @@ fn failures_are_rows_and_mistakes_are_errors() {
         "double-cv",
         "rebar",
         "arm",
+        "reinforce:baseline=loo",
+        "arms:sampels=4",
     ];
     let table = compare(Key::new(1), &bits(2), cost, specs, budget()).expect("valid");
     let because = |row: usize| table.rows[row].result.clone().expect_err("it fails");
     assert!(because(0).contains("bound"), "{}", because(0));
     assert!(because(1).contains("categorical"), "{}", because(1));
-    assert!(because(2).contains("do not buy"), "{}", because(2));
-    assert!(because(3).contains("do not buy"), "{}", because(3));
+    assert!(because(2).contains("takes more than"), "{}", because(2));
+    assert!(because(3).contains("takes more than"), "{}", because(3));
     assert!(table.rows[5].result.is_ok());
+    // Options that do not fit by themselves.
+    assert_eq!(
+        because(6),
+        "`reinforce` needs at least 2 sample(s), got 1",
+        "{table}"
+    );
+    assert!(because(7).contains("samples"), "{}", because(7));
+    let refused = &table.rows[6];
+    assert_eq!(refused.spec.to_string(), "reinforce:baseline=loo");
+    assert!(refused.unbiased && !refused.trained);
+    assert_eq!((refused.evaluations, refused.gradients), (0, 0));
     assert_eq!((table.best, table.best_unbiased), (Some(5), Some(5)));
     let text = table.to_string();
     assert!(
-        text.contains("over 1000 steps `arm` is left with the least error"),
+        text.contains("Averaged over 1000 steps `arm` has the smallest error"),
         "{text}"
     );
 
@@ -169,6 +182,11 @@ fn failures_are_rows_and_mistakes_are_errors() {
     assert!(
         matches!(error_of, Error::UnknownEstimator { .. }),
         "{error_of}"
+    );
+    let malformed = error(&["disarm:samples"], budget());
+    assert!(
+        matches!(malformed, Error::MalformedSpec { .. }),
+        "{malformed:?}"
     );
     let few = budget().with_replicates(3);
     assert!(matches!(

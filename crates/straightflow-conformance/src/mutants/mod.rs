@@ -12,6 +12,7 @@ mod paper_mmd;
 mod rebar;
 mod reinforce;
 mod relax;
+mod relaxed_top_k;
 mod rodeo;
 mod rounded;
 mod straight_through;
@@ -50,6 +51,7 @@ pub fn mutants() -> Vec<Mutant> {
         local_disarm::mutants(),
         debiased_st::mutants(),
         subset::mutants(),
+        relaxed_top_k::mutants(),
         rounded::mutants(),
         layers::mutants(),
         contract::mutants(),

@@ -16,6 +16,7 @@ mod product;
 mod pwgf;
 mod quadrature;
 mod reinmax;
+mod relaxed_top_k;
 mod second_order_st;
 mod straight_through;
 mod straight_through_gumbel;
@@ -71,7 +72,10 @@ impl Expected {
 type Sampled = fn(&Value, &Problem) -> (Vec<f64>, Vec<f64>);
 
 /// References for which no quadrature is in reach, because the noise has too many dimensions.
-const SAMPLED: &[(&str, Sampled)] = &[("truncated-gumbel", truncated_gumbel::expected)];
+const SAMPLED: &[(&str, Sampled)] = &[
+    ("relaxed-top-k", relaxed_top_k::expected),
+    ("truncated-gumbel", truncated_gumbel::expected),
+];
 
 /// As [`expected`], where only a scalar Monte Carlo can tell.
 pub fn sampled(id: &str, config: &Value, problem: &Problem) -> Option<Expected> {

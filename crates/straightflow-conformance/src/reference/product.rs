@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Expected, exponential_arrival, gumbel_softmax, pwgf, target, truncated_gumbel};
+use super::{
+    Expected, exponential_arrival, gumbel_softmax, pwgf, relaxed_top_k, target, truncated_gumbel,
+};
 use crate::problem::Problem;
 use crate::product::{Product, product_rule};
 
@@ -30,6 +32,7 @@ const RELAXED: &[(&str, SampleCost)] = &[
     ("gumbel-softmax", |config, problem| {
         (gumbel_softmax::expected_cost(config, problem), 0.0)
     }),
+    ("relaxed-top-k", relaxed_top_k::expected_cost),
     ("truncated-gumbel", truncated_gumbel::expected_cost),
 ];
 
@@ -70,7 +73,7 @@ mod tests {
     /// cost; the scalar Monte Carlo has a fixed seed, so for it this holds of the two means.
     #[test]
     fn gradients_are_derivatives_of_the_cost_of_relaxed_samples() {
-        use FamilyKind::{Bernoulli, Binomial, Categorical, NegativeBinomial, Poisson};
+        use FamilyKind::{Bernoulli, Binomial, Categorical, NegativeBinomial, Poisson, Subset};
         let config = json!({
             "temperature": "0.6", "relaxation": "cubic", "hard": false, "tail": 1e-12
         });
@@ -81,6 +84,7 @@ mod tests {
                 "truncated-gumbel",
                 vec![Poisson, Binomial, NegativeBinomial],
             ),
+            ("relaxed-top-k", vec![Subset]),
         ] {
             let cost = RELAXED.iter().find(|(known, _)| *known == id);
             let cost = cost.expect("a relaxation").1;

@@ -28,14 +28,16 @@ mod rows;
 use std::path::PathBuf;
 
 /// The pages with numbers, and how many of them are compared at least.
-const PAGES: [(&str, usize); 7] = [
+const PAGES: [(&str, usize); 9] = [
     ("README.md", 10),
     ("docs/choosing.md", 20),
+    ("docs/compare.md", 50),
     ("docs/debiased-straight-through.md", 150),
     ("docs/experiments/bernoulli-vae.md", 200),
     ("docs/experiments/lab.md", 500),
     ("docs/experiments/poisson.md", 150),
     ("docs/experiments/toy.md", 150),
+    ("docs/quantisers.md", 13),
 ];
 
 /// What stands before numbers that are compared elsewhere or are not ours.

@@ -22,13 +22,16 @@ pub(super) fn reason(
         true => format!("{} of the gradient", number(x / norm)),
         false => number(x),
     };
+    if norm > 0.0 && one.lasting <= ROUNDING * norm {
+        return format!("`{}` is exact here, and the cheapest that is", row.spec);
+    }
     let mut text = format!(
-        "over {horizon} steps `{}` is left with the least error, {}",
+        "averaged over {horizon} steps `{}` has the smallest error, {}",
         row.spec,
         share(one.lasting)
     );
     if row.unbiased {
-        return text + ", and has no bias";
+        return text + ", and no bias";
     }
     text += &match has_bias(one, norm) {
         true => format!(", with a bias of {}", share(one.bias)),
@@ -110,10 +113,19 @@ impl fmt::Display for Comparison {
             }
             writeln!(f)?;
         }
+        writeln!(
+            f,
+            "+-: standard error of the bias; lasting: error of the mean of {} estimates; f, df: evaluations and \
+             backward passes of one estimate, at most {} together; {} estimates of each method.",
+            self.budget.horizon, self.budget.evaluations, self.budget.replicates
+        )?;
+        let mut reason = self.reason.chars();
+        let first = reason.next().map(|first| first.to_uppercase());
         write!(
             f,
-            "{} estimates each, of at most {} f and df together; {}.",
-            self.budget.replicates, self.budget.evaluations, self.reason
+            "{}{}.",
+            first.into_iter().flatten().collect::<String>(),
+            reason.as_str()
         )
     }
 }

@@ -234,14 +234,14 @@ pub trait EstimatorExt: Estimator {
     /// same key.
     ///
     /// The values are hard, except that a relaxation ([`hard_samples`](Estimator::hard_samples) is
-    /// false: `gumbel-softmax`, `exponential-arrival` and `truncated-gumbel`) gives relaxed ones
-    /// while the parameters are on a tape. On no tape, as in a model after `valid()`, its samples
+    /// false: `gumbel-softmax`, `exponential-arrival`, `truncated-gumbel` and `relaxed-top-k`) gives relaxed
+    /// ones while the parameters are on a tape. On no tape, as in a model after `valid()`, its samples
     /// are those of `q.draw(key)`.
     ///
     /// # Errors
     ///
-    /// [`NoDropIn`](Error::NoDropIn) if the method has no samples on the tape, with the names of
-    /// those that have; if the family is not supported or a parameter is not finite.
+    /// If the family is not supported or a parameter is not finite; [`NoDropIn`](Error::NoDropIn) if
+    /// the method has no samples on the tape, with the names of those that have.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -284,9 +284,11 @@ fn attach<E: Estimator + ?Sized, D: Distribution>(
 ) -> Result<Tensor<4>> {
     let law = q.law();
     let Some(pathwise) = estimator.pathwise() else {
-        let family = law.family().kind();
+        let (entry, family) = (estimator.entry(), law.family().kind());
+        // An estimate would not work either.
+        entry.need_family(family)?;
         return Err(Error::NoDropIn {
-            estimator: estimator.entry().id,
+            estimator: entry.id,
             family,
             drop_ins: drop_ins(family),
         });

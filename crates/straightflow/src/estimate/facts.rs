@@ -423,6 +423,22 @@ impl Entry {
         Ok(())
     }
 
+    /// Checks that a family is supported, with some options at least.
+    ///
+    /// # Errors
+    ///
+    /// If it is not.
+    pub fn need_family(&self, family: FamilyKind) -> Result<()> {
+        match self.families.contains(&family) || self.also.contains(&family) {
+            true => Ok(()),
+            false => Err(Error::UnsupportedFamily {
+                estimator: self.id,
+                family,
+                supported: self.families,
+            }),
+        }
+    }
+
     /// Checks that an option is in its range.
     ///
     /// # Errors

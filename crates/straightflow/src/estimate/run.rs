@@ -125,14 +125,7 @@ pub trait Estimator: Described {
     fn check(&self, law: &Law, n: usize) -> Result<()> {
         let entry = self.entry();
         entry.need_samples(n, self.least_samples())?;
-        let family = law.family().kind();
-        if !entry.families.contains(&family) && !entry.also.contains(&family) {
-            return Err(Error::UnsupportedFamily {
-                estimator: entry.id,
-                family,
-                supported: entry.families,
-            });
-        }
+        entry.need_family(law.family().kind())?;
         if !law.skips_checks() {
             law.validate()?;
         }

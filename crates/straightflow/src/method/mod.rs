@@ -30,6 +30,7 @@ mod rebar;
 mod reinforce;
 mod reinmax;
 mod relax;
+mod relaxed_top_k;
 mod rodeo;
 mod second_order_st;
 mod straight_through;
@@ -97,6 +98,7 @@ methods! {
             gapped_straight_through,
             exponential_arrival,
             truncated_gumbel,
+            relaxed_top_k,
         ]
     "corrected straight-through": "the same slopes, corrected by differences; unbiased"
         [debiased_st]

@@ -326,6 +326,7 @@ fn state_that_does_not_fit_is_named() {
     for estimator in [&average, &learned] {
         let error = estimate(&**estimator, DType::F32);
         assert_eq!(error, Error::MissingState { estimator: id });
+        assert!(error.to_string().contains("through a `Sampler`"), "{error}");
     }
     let network = state(&*learned, 1, FEATURES, DType::F32);
     let foreign = average.bind(&network, None).map(|_| ());

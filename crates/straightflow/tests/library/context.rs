@@ -244,6 +244,11 @@ fn drop_ins_are_hard_unless_they_are_trained_relaxed() {
         }
     }
     relaxed.dedup();
-    let known = ["gumbel-softmax", "exponential-arrival", "truncated-gumbel"];
+    let known = [
+        "gumbel-softmax",
+        "exponential-arrival",
+        "truncated-gumbel",
+        "relaxed-top-k",
+    ];
     assert_eq!(relaxed, known);
 }

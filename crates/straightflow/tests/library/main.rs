@@ -33,6 +33,7 @@ mod pwgf;
 mod reinforce;
 mod reinmax;
 mod relaxations;
+mod relaxed_top_k;
 mod rodeo;
 mod rounded;
 mod samplers;

@@ -21,6 +21,7 @@ const SPECS: &[&str] = &[
     "exponential-arrival:relaxation=sigmoid,temperature=0.2",
     "truncated-gumbel:temperature=0.6",
     "truncated-gumbel:hard=on,tail=0.001",
+    "relaxed-top-k:temperature=0.6",
 ];
 
 fn supported(estimator: &dyn Estimator, dtype: DType) -> Vec<Law> {
@@ -117,6 +118,7 @@ fn extremes_are_finite() {
             &logs,
             [3, 2, 1],
         ),
+        (Family::Subset { size: 2 }, &logits, [1, 2, 3]),
     ];
     for spec in SPECS {
         for temperature in ["1e-3", "2e-38", "1", "20"] {

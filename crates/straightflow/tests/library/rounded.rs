@@ -35,6 +35,9 @@ fn numbers_by_hand() {
         let slopes = values(slopes.expect("valid"));
         let mean = 0.4 * slopes[0] + 0.6 * slopes[1];
         assert_close("straight-through", &[mean], &[-0.904558629462], tolerance);
+        // Of both neighbours alike: the trapezoid rule.
+        let mean = 0.5 * (slopes[0] + slopes[1]);
+        assert_close("trapezoid", &[mean], &[-0.908407223430], tolerance);
         let each = build("finite-difference").gradient(Key::new(1), &q, cost);
         assert_close(
             "difference",

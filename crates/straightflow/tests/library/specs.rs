@@ -164,6 +164,7 @@ fn options_of_every_kind_round_trip() {
         "reinmax:temperature=1.25",
         "exponential-arrival:relaxation=sigmoid",
         "truncated-gumbel:hard=on,tail=0.001",
+        "relaxed-top-k:temperature=2>0.5@1e-4",
         "fini:order=3",
         "enumerate:log-tail=30",
     ] {

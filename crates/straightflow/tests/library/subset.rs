@@ -271,8 +271,8 @@ fn quadratic_cost(z: Tensor<4>) -> Tensor<2> {
 /// Draws, other noise, and their probability.
 type Outcome = (Vec<Vec<f64>>, Vec<f64>, f64);
 
-/// Mean and total variance of an estimate over all outcomes.
-fn moments(spec: &str, law: &Law, outcomes: &[Outcome]) -> (Vec<f64>, f64) {
+/// The estimate of each outcome.
+fn estimates(spec: &str, law: &Law, outcomes: &[Outcome]) -> Vec<Vec<f64>> {
     let m = law.dims()[2];
     let batch = outcomes.len();
     let all = Law::new(law.family(), law.natural().repeat_dim(0, batch)).expect("valid");
@@ -286,8 +286,12 @@ fn moments(spec: &str, law: &Law, outcomes: &[Outcome]) -> (Vec<f64>, f64) {
     }
     let single = Single::new(&all, (), |z, _: &Law, ()| quadratic_cost(z));
     let gradients = build(spec).gradient_of(noise, &single).expect("valid");
-    let gradients = values(gradients);
-    let rows: Vec<Vec<f64>> = gradients.chunks(m).map(<[f64]>::to_vec).collect();
+    values(gradients).chunks(m).map(<[f64]>::to_vec).collect()
+}
+
+/// Mean and total variance of an estimate over all outcomes.
+fn moments(spec: &str, law: &Law, outcomes: &[Outcome]) -> (Vec<f64>, f64) {
+    let rows = estimates(spec, law, outcomes);
     let weighted = || rows.iter().zip(outcomes).map(|(row, (.., p))| (*p, row));
     let mean = weighted_sum(weighted());
     let square: f64 = weighted()
@@ -367,27 +371,82 @@ fn methods_have_the_known_moments() {
     }
 }
 
+/// A step of the difference of an item's exchange, as a function of the uniform number that chooses
+/// the partner.
+struct Step {
+    state: usize,
+    item: usize,
+    /// It is between these two numbers.
+    ends: [f64; 2],
+    /// The difference before it.
+    before: f64,
+}
+
+/// Every subset with every choice of partners: the uniform number that chooses them has a grid to find
+/// the steps, and halving to find their places to rounding.
+fn exchanges(law: &Law, states: &[(Vec<f64>, f64)]) -> Vec<Outcome> {
+    const POINTS: usize = 400;
+    const HALVINGS: usize = 52;
+    let at = |points: &[(usize, f64)]| {
+        let outcomes: Vec<Outcome> = points
+            .iter()
+            .map(|(state, u)| (vec![states[*state].0.clone()], vec![*u], 1.0))
+            .collect();
+        estimates("finite-difference", law, &outcomes)
+    };
+    let differ = |a: f64, b: f64| (a - b).abs() > 1e-9;
+    let grid: Vec<(usize, f64)> = (0..states.len() * POINTS)
+        .map(|i| (i / POINTS, ((i % POINTS) as f64 + 0.5) / POINTS as f64))
+        .collect();
+    let rows = at(&grid);
+    let mut steps = Vec::new();
+    for i in (1..grid.len()).filter(|i| i % POINTS > 0) {
+        let [before, after] = [&rows[i - 1], &rows[i]];
+        let items = (0..before.len()).filter(|item| differ(before[*item], after[*item]));
+        steps.extend(items.map(|item| Step {
+            state: grid[i].0,
+            item,
+            ends: [grid[i - 1].1, grid[i].1],
+            before: before[item],
+        }));
+    }
+    for _ in 0..HALVINGS {
+        let middle = |step: &Step| (step.state, 0.5 * (step.ends[0] + step.ends[1]));
+        let middles: Vec<(usize, f64)> = steps.iter().map(middle).collect();
+        for (i, row) in at(&middles).iter().enumerate() {
+            let step = &mut steps[i];
+            step.ends[usize::from(differ(row[step.item], step.before))] = middles[i].1;
+        }
+    }
+    let mut outcomes = Vec::new();
+    for (state, (z, p)) in states.iter().enumerate() {
+        let own = steps.iter().filter(|step| step.state == state);
+        let mut ends: Vec<f64> = own.map(|step| step.ends[0]).chain([1.0]).collect();
+        ends.sort_by(f64::total_cmp);
+        let mut begin = 0.0;
+        for end in ends {
+            let middle = 0.5 * (begin + end);
+            outcomes.push((vec![z.clone()], vec![middle], p * (end - begin)));
+            begin = end;
+        }
+    }
+    outcomes
+}
+
 /// Differences of exchanges, and straight-through corrected by one of them: the exact gradient on
-/// average. The uniform number of an exchange is a grid, whose error is that of a few points.
+/// average.
 #[test]
 fn exchanges_give_the_gradient() {
-    const POINTS: u32 = 2_000;
-    let grid = || (0..POINTS).map(|i| (f64::from(i) + 0.5) / f64::from(POINTS));
     for (size, logits, variance) in [(2, &A[..], 0.082017455331), (3, &B[..], 0.114694015645)] {
         let q = subset(size, logits, DType::F64);
         let law = q.law();
         let truth = values(Exact::default().gradient(law, quadratic_cost).expect("few"));
         let states = subsets(logits, size);
-        let outcomes: Vec<_> = states
-            .iter()
-            .flat_map(|(z, p)| {
-                let p = *p / f64::from(POINTS);
-                grid().map(move |u| (vec![z.clone()], vec![u], p))
-            })
-            .collect();
+        let outcomes = exchanges(law, &states);
+        assert!(outcomes.len() > 2 * states.len(), "{}", outcomes.len());
         let (mean, spread) = moments("finite-difference", law, &outcomes);
-        assert_close("finite-difference", &mean, &truth, 1e-3);
-        assert_close("its variance", &[spread], &[variance], 1e-3);
+        assert_close("finite-difference", &mean, &truth, 1e-12);
+        assert_close("its variance", &[spread], &[variance], 1e-11);
 
         // One item is chosen with probability v / sum v.
         let weights = values(q.variance());
@@ -405,16 +464,15 @@ fn exchanges_give_the_gradient() {
             let spec = format!("debiased-st:choice=variance,curvature=off,base={base}");
             let outcomes: Vec<_> = outcomes
                 .iter()
-                .step_by(4)
                 .flat_map(|(z, u, p)| {
                     let with_choice = |(choice, chance): &(f64, f64)| {
-                        (z.clone(), vec![*choice, u[0]], 4.0 * p * chance)
+                        (z.clone(), vec![*choice, u[0]], p * chance)
                     };
                     choices.iter().map(with_choice).collect::<Vec<_>>()
                 })
                 .collect();
             let (mean, _) = moments(&spec, law, &outcomes);
-            assert_close(&spec, &mean, &truth, 5e-3);
+            assert_close(&spec, &mean, &truth, 1e-12);
         }
     }
 }
