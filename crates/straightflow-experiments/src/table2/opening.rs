@@ -203,7 +203,7 @@ pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
         value: Some(one.test_nelbo),
         epochs: one.epochs,
         seeds: one.seeds,
-        paper: one.paper,
+        paper: one.paper.or_else(|| published(&one.estimator, &one.arch)),
     };
     // What the paper has and we have not run.
     let missing = bits().flat_map(|row| {

@@ -85,7 +85,12 @@ impl Recorded {
     pub fn repeat(&self) -> Option<String> {
         let experiment = self.experiment.as_ref()?;
         let name = short_name(&self.directory);
-        let config = self.directory.join(CONFIG);
+        // A page is to be sent around: it says nothing about the machine.
+        let directory = match self.directory.is_absolute() {
+            true => Path::new(&name),
+            false => &self.directory,
+        };
+        let config = directory.join(CONFIG);
         Some(format!(
             "straightflow {experiment} --config {} --out runs/{name}",
             config.display()

@@ -84,7 +84,7 @@ fn columns((index, name): (usize, &&str)) -> [Column<Row>; 3] {
     let length = |cell: &GlanceCell| match (cell.value, cell.seeds) {
         (None, _) => None,
         (Some(_), 1) => Some(cell.epochs.to_string()),
-        (Some(_), seeds) => Some(format!("{} × {seeds}", cell.epochs)),
+        (Some(_), seeds) => Some(format!("{}\u{a0}×\u{a0}{seeds}", cell.epochs)),
     };
     let epochs = Column::new(key("epochs"), "epochs", Format::Plain, move |row: &Row| {
         of(row, index, length).flatten()
