@@ -29,6 +29,14 @@ pub fn dtype(wanted: DType) -> DType {
     }
 }
 
+/// The types of numbers that the device has: single precision, and double precision if it can.
+pub fn dtypes() -> &'static [DType] {
+    match dtype(DType::F64) {
+        DType::F64 => &[DType::F32, DType::F64],
+        _ => &[DType::F32],
+    }
+}
+
 /// A tolerance for double precision, or the same number of units in the last place where there is none.
 pub fn tolerance(double: f64) -> f64 {
     match dtype(DType::F64) {
