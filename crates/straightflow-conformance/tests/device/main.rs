@@ -33,6 +33,9 @@ fn main() {
         Ok("flex") => Device::flex(),
         _ => Device::wgpu(DeviceKind::DefaultDevice),
     };
+    if let Some(found) = chosen.identity() {
+        println!("device: {} ({})", found.name, found.fingerprint);
+    }
     choose(chosen);
     let mut arguments = Arguments::from_args();
     // The device is one, and so are the kernels that it compiles.
