@@ -2,10 +2,9 @@
 
 use burn::tensor::{DType, Tensor};
 use libtest_mimic::Trial;
-use straightflow::Key;
-use straightflow::distribution::{FamilyKind, Law};
-use straightflow_conformance::gradients::to_vec;
-use straightflow_conformance::problem::{Problem, problems};
+use straightflow::distribution::{Family, FamilyKind, Law};
+use straightflow::{Error, Key};
+use straightflow_conformance::gradients::{error, to_vec};
 
 use crate::passed;
 use crate::places::{Place, compare, same};
@@ -14,27 +13,32 @@ use crate::places::{Place, compare, same};
 const BATCH: usize = 16;
 const DRAWS: usize = 8;
 
-/// Two tests for each family.
+/// Three tests for each family.
 pub fn trials() -> Vec<Trial> {
     let trials = FamilyKind::ALL.iter().flat_map(|kind| {
         let test = |what: &str, run: fn(&Law) -> Result<(), String>| {
             Trial::test(format!("family::{kind}::{what}"), move || {
-                let laws = problems(*kind).into_iter().map(|problem| spread(&problem));
+                let laws = kind.examples().into_iter().map(spread);
                 passed(laws.filter_map(|law| run(&law).err()))
             })
         };
-        [test("samples", samples), test("law", law)]
+        let tests: [(&str, fn(&Law) -> Result<(), String>); 3] = [
+            ("samples", samples),
+            ("law", law),
+            ("double-precision", double_precision),
+        ];
+        tests.map(|(what, run)| test(what, run))
     });
     trials.collect()
 }
 
-/// The law of a problem with parameters around its own, in single precision on the CPU.
-fn spread(problem: &Problem) -> Law {
-    let k = problem.natural.len();
-    let near = |i: usize| problem.natural[i % k] + 0.3 * (1.9 * i as f64).sin();
+/// The law of a family with parameters around given ones, in single precision on the CPU.
+fn spread((family, natural): (Family, Vec<f64>)) -> Law {
+    let k = natural.len();
+    let near = |i: usize| natural[i % k] + 0.3 * (1.9 * i as f64).sin();
     let natural = (0..BATCH * k).map(near).collect();
     let natural = Place::cpu(DType::F32).tensor(natural, [BATCH, 1, k]);
-    Law::new(problem.family, natural).expect("valid parameters")
+    Law::new(family, natural).expect("valid parameters")
 }
 
 fn samples(law: &Law) -> Result<(), String> {
@@ -42,6 +46,27 @@ fn samples(law: &Law) -> Result<(), String> {
     let draw = |law: &Law| to_vec(law.sample(key, DRAWS));
     let (cpu, device) = (draw(law), draw(&Place::device().law(law)));
     same(format!("samples of {:?}", law.family()), &cpu, &device)
+}
+
+/// In double precision a law is right, or refused with the error that says so.
+fn double_precision(law: &Law) -> Result<(), String> {
+    let device = Place {
+        dtype: DType::F64,
+        ..Place::device()
+    };
+    if !device.device.supports_dtype(DType::F64) {
+        return Ok(());
+    }
+    let mean = |place: &Place| {
+        let natural = place.copy(law.natural());
+        Law::new(law.family(), natural).map(|law| to_vec(law.mean()))
+    };
+    let want = mean(&Place::cpu(DType::F64)).map_err(|error| error.to_string())?;
+    match mean(&device) {
+        Ok(got) if error(&got, &want) < 1e-12 => Ok(()),
+        Err(Error::DoublePrecision) => Ok(()),
+        other => Err(format!("means {other:?}, on the CPU {want:?}")),
+    }
 }
 
 /// What is computed of a law and samples of it.
