@@ -39,14 +39,14 @@ const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sigmoid",
-        tensor: |x| activation::sigmoid(x),
+        tensor: activation::sigmoid,
         from: -6.0,
         to: 6.0,
         least: 0.0,
     },
     Function {
         name: "log-sigmoid",
-        tensor: |x| activation::log_sigmoid(x),
+        tensor: activation::log_sigmoid,
         from: -6.0,
         to: 6.0,
         least: 1.0,
