@@ -1,5 +1,5 @@
 //! What the tensors of the suite are computed on: burn's CPU backend, unless a test binary chooses another
-//! device before its first check.
+//! device before its first check. A device that was chosen computes in single precision.
 
 use std::sync::OnceLock;
 
@@ -21,15 +21,23 @@ pub fn device() -> Device {
     DEVICE.get().cloned().unwrap_or_else(Device::flex)
 }
 
-/// A type of numbers, or single precision where the device has no double precision.
+/// A type of numbers, or single precision on a device that was chosen.
 pub fn dtype(wanted: DType) -> DType {
-    match device().supports_dtype(wanted) {
-        true => wanted,
-        false => DType::F32,
+    match DEVICE.get() {
+        Some(_) => DType::F32,
+        None => wanted,
     }
 }
 
-/// A tolerance for double precision, or the same number of units in the last place where there is none.
+/// The types of numbers that are looked at: both precisions, or single precision alone.
+pub fn dtypes() -> &'static [DType] {
+    match dtype(DType::F64) {
+        DType::F64 => &[DType::F32, DType::F64],
+        _ => &[DType::F32],
+    }
+}
+
+/// A tolerance for double precision, or the same number of units in the last place of single precision.
 pub fn tolerance(double: f64) -> f64 {
     match dtype(DType::F64) {
         DType::F64 => double,

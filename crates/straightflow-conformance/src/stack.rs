@@ -2,12 +2,14 @@
 //! natural parameters are `bias + z W`, so the lower one acts on the cost directly and through
 //! them.
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use straightflow::distribution::{Family, FamilyKind, Law};
-use straightflow::estimator::Estimate;
+use straightflow::estimator::{Estimate, Estimator, EstimatorExt, State, StateShape};
 use straightflow::objective::{Objective, ObjectiveKind};
+use straightflow::{Key, Result};
 
-use crate::gradients::{tensor, to_vec};
+use crate::device::{self, device, tensor_on};
+use crate::gradients::to_vec;
 use crate::problem::softmax;
 use crate::reference::Outcome;
 
@@ -46,9 +48,22 @@ pub const FAMILIES: [(FamilyKind, Family, usize); 2] = [
 impl Stack {
     /// Equal batch elements of a family with `k` numbers in one sample.
     pub fn new(family: Family, k: usize, kind: ObjectiveKind, batch: usize, dtype: DType) -> Self {
+        Self::on(&device(), family, k, kind, batch, device::dtype(dtype))
+    }
+
+    /// The same on another device than the suite's.
+    pub fn on(
+        device: &Device,
+        family: Family,
+        k: usize,
+        kind: ObjectiveKind,
+        batch: usize,
+        dtype: DType,
+    ) -> Self {
         let leaf = |layer: usize| {
             let numbers: Vec<f64> = (0..VARIABLES * k).map(|i| parameter(layer, i)).collect();
-            let constant = tensor::<3>(numbers.repeat(batch), [batch, VARIABLES, k], dtype);
+            let shape = [batch, VARIABLES, k];
+            let constant = tensor_on::<3>(device, numbers.repeat(batch), shape, dtype);
             Tensor::from_inner(constant).require_grad()
         };
         Self {
@@ -62,6 +77,22 @@ impl Stack {
     pub fn laws(&self) -> [Law; 2] {
         let law = |natural: &Tensor<3>| Law::new(self.family, natural.clone()).expect("valid");
         [law(&self.parameters[0]), law(&self.parameters[1])]
+    }
+
+    /// An estimate, with new states of its own if the estimator has any.
+    ///
+    /// # Errors
+    ///
+    /// As [`EstimatorExt::estimate_objective`].
+    pub fn estimate(&self, estimator: &dyn Estimator, key: Key) -> Result<Estimate<Law>> {
+        let shapes = StateShape::stacked(&self.laws(), 0);
+        let device = self.parameters[0].device();
+        match State::stacked(estimator, Key::new(7), &shapes, &device) {
+            Some(states) => estimator
+                .bind(&states, None)?
+                .estimate_objective(key, self as &Self),
+            None => estimator.estimate_objective(key, self),
+        }
     }
 
     /// The gradients with respect to the lower layer's parameters and to the upper one's bias,
@@ -83,14 +114,15 @@ impl Objective<Law> for Stack {
         2
     }
 
-    fn layer(&self, below: &[Tensor<4>]) -> straightflow::Result<Law> {
+    fn layer(&self, below: &[Tensor<4>]) -> Result<Law> {
         let [z, ..] = below else {
             return Law::new(self.family, self.parameters[0].clone());
         };
         let [n, batch, d, k] = z.dims();
         let width = d * k;
         let w = (0..width * width).map(|i| weight(i / width, i % width));
-        let w = tensor::<2>(w.collect(), [width, width], z.dtype());
+        let device = z.device().inner();
+        let w = tensor_on::<2>(&device, w.collect(), [width, width], z.dtype());
         let up = z.clone().reshape([n * batch, width]).matmul(w);
         let bias = self.parameters[1].clone().reshape([batch, width]);
         Law::new(
@@ -99,11 +131,12 @@ impl Objective<Law> for Stack {
         )
     }
 
-    fn cost(&self, z: &[Tensor<4>], _q: &[Law]) -> straightflow::Result<Tensor<2>> {
+    fn cost(&self, z: &[Tensor<4>], _q: &[Law]) -> Result<Tensor<2>> {
         let terms = z.iter().enumerate().map(|(layer, z)| {
             let [_, _, d, k] = z.dims();
             let a = (0..d * k).map(|i| direction(layer, i)).collect();
-            let a = tensor::<4>(a, [1, 1, d, k], z.dtype());
+            let device = z.device().inner();
+            let a = tensor_on::<4>(&device, a, [1, 1, d, k], z.dtype());
             (z.clone() * a).sum_dims(&[2, 3]).squeeze_dims::<2>(&[2, 3])
         });
         let sum = terms.reduce(|a, b| a + b).expect("two layers");

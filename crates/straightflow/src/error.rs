@@ -238,6 +238,12 @@ pub enum Error {
         got: Vec<usize>,
     },
 
+    /// Parameters of type `f64` on a device that computes functions in single precision only.
+    #[error(
+        "the device does not compute functions in double precision: use parameters of type f32"
+    )]
+    DoublePrecision,
+
     /// A cost that is not a finite number.
     #[error("the cost of draw {draw}, batch element {element} is {value}")]
     NonFiniteCost {

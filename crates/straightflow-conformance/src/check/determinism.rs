@@ -4,12 +4,19 @@ use burn::tensor::DType;
 use rayon::ThreadPoolBuilder;
 use straightflow::Key;
 
+use crate::device::dtypes;
 use crate::gradients::{elements_per_call, gradient};
 use crate::product::Product;
 use crate::subject::{Failure, Subject};
 
-/// Enough elements that every parallel loop of the library is split.
-const BATCH: usize = 9_000;
+/// Enough elements that every parallel loop of the library is split, and few on a device, for which the
+/// loops of the host are the same.
+fn batch() -> usize {
+    match dtypes() {
+        [_] => 16,
+        _ => 9_000,
+    }
+}
 
 pub fn determinism(subject: &Subject) -> Result<(), Failure> {
     for kind in subject.families()? {
@@ -22,7 +29,7 @@ pub fn determinism(subject: &Subject) -> Result<(), Failure> {
             let work = || {
                 let estimator = subject.estimator();
                 let most = elements_per_call(estimator.as_ref(), &product.law(1, DType::F32));
-                let law = product.law(BATCH.min(most), DType::F32);
+                let law = product.law(batch().min(most), DType::F32);
                 let cost = |z| product.cost(z);
                 gradient(estimator.as_ref(), Key::new(key), &law, &cost)
             };

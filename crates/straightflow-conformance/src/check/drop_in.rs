@@ -1,9 +1,9 @@
 //! The drop-in and `estimate` give the same bits for the same key.
 
-use burn::tensor::DType;
 use straightflow::Key;
 use straightflow::estimator::{EstimatorExt, Reduction};
 
+use crate::device::dtypes;
 use crate::gradients::{gradient, natural_gradient};
 use crate::product::Product;
 use crate::subject::{Failure, Subject};
@@ -20,7 +20,7 @@ pub fn drop_in(subject: &Subject) -> Result<(), Failure> {
         if pathwise.loss_reduction() != Reduction::Mean {
             return Ok(());
         }
-        for dtype in [DType::F32, DType::F64] {
+        for dtype in dtypes().iter().copied() {
             let key = Key::new(21);
             let law = product.law(3, dtype);
             let leaf = law.leaf();

@@ -1,9 +1,9 @@
 //! At the ends of the parameter range gradients are finite numbers, in both precisions.
 
-use burn::tensor::DType;
 use straightflow::distribution::Law;
 use straightflow::{Error, Key};
 
+use crate::device::dtypes;
 use crate::gradients::{gradient, tensor};
 use crate::problem::{OBJECTIVES, problems};
 use crate::subject::{Failure, Subject};
@@ -22,7 +22,7 @@ pub fn extremes(subject: &Subject) -> Result<(), Failure> {
             natural[0] = first;
             let large = counts && first > 0.0;
             for objective in OBJECTIVES {
-                for dtype in [DType::F32, DType::F64] {
+                for dtype in dtypes().iter().copied() {
                     let what = format!("{kind} {natural:?}, {}, {dtype:?}", objective.name);
                     let fail = |found: String| subject.failure("extremes", &what, found);
                     let law = Law::new(moderate.family, tensor(natural.clone(), [1, 1, k], dtype));

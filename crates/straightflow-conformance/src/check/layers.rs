@@ -2,13 +2,10 @@
 //! reference for a biased estimator.
 
 use burn::tensor::DType;
-use straightflow::distribution::Law;
-use straightflow::estimator::{Estimate, Estimator, EstimatorExt, State, StateShape};
 use straightflow::objective::ObjectiveKind;
-use straightflow::{Error, Key, Result as Outcome};
+use straightflow::{Error, Key};
 
 use super::statistical::{CRITICAL, ROUNDING, hash};
-use crate::device::device;
 use crate::reference::{Expected, bound_gradient, expected_layers};
 use crate::stack::{FAMILIES, Scalar, Stack};
 use crate::subject::{Failure, Subject, Target};
@@ -41,7 +38,7 @@ pub fn layers(subject: &Subject) -> Result<(), Failure> {
         let mut sample = Sums::new(want.mean.len());
         for call in 0..CALLS {
             let stack = Stack::new(family, k, kind, BATCH, DType::F32);
-            let estimate = match estimate(subject.estimator().as_ref(), key.child(call), &stack) {
+            let estimate = match stack.estimate(subject.estimator().as_ref(), key.child(call)) {
                 // Said with its own error; a test of the library knows that defaults are never
                 // refused.
                 Err(Error::UnsupportedLayers { .. }) => return Ok(()),
@@ -61,19 +58,6 @@ pub fn layers(subject: &Subject) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// The estimate of a stack, with new states of its own if the estimator has any.
-fn estimate(estimator: &dyn Estimator, key: Key, stack: &Stack) -> Outcome<Estimate<Law>> {
-    let shapes = StateShape::stacked(&stack.laws(), 0);
-    let device = device().autodiff();
-    match State::stacked(estimator, Key::new(7), &shapes, &device) {
-        Some(states) => {
-            let bound = estimator.bind(&states, None)?;
-            bound.estimate_objective(key, stack as &Stack)
-        }
-        None => estimator.estimate_objective(key, stack),
-    }
 }
 
 /// `None` for a biased estimator of which the reference has no form for several layers.

@@ -9,7 +9,7 @@ use super::formulas::Formulas as _;
 use super::{Canonical as _, Checks, CountLaw, Family};
 use crate::Key;
 use crate::error::{Error, Result};
-use crate::ops::{first_non_finite, guarded, leaf_like, to_host};
+use crate::ops::{check_precision, first_non_finite, guarded, leaf_like, to_host};
 
 /// Independent discrete variables of one family, in the shapes that estimators work with.
 ///
@@ -33,8 +33,9 @@ impl Law {
     ///
     /// # Errors
     ///
-    /// If a dimension is 0, a categorical variable has fewer than two categories, or a fixed number
-    /// of the family is out of its range. Values are looked at by [`validate`](Self::validate).
+    /// If a dimension is 0, a categorical variable has fewer than two categories, a fixed number
+    /// of the family is out of its range, or the device does not compute in double precision and the
+    /// parameters are of type `f64`. Values are looked at by [`validate`](Self::validate).
     pub fn new(family: Family, natural: Tensor<3>) -> Result<Self> {
         let shape = natural.dims();
         if shape.contains(&0) {
@@ -42,6 +43,7 @@ impl Law {
             return Err(Error::EmptyShape { family, shape });
         }
         with_formulas!(family, formulas => formulas.check(shape))?;
+        check_precision(&natural)?;
         Ok(Self::unchecked(family, guarded(natural)))
     }
 

@@ -4,10 +4,12 @@
 mod custom_grad;
 pub mod fused;
 mod host;
+mod precision;
 mod side;
 
 pub use custom_grad::{Rule, custom_grad};
 pub(crate) use host::{first_non_finite, from_host, map_host, to_host};
+pub(crate) use precision::check_precision;
 pub(crate) use side::{guarded, on_the_side};
 
 use burn::tensor::Tensor;
