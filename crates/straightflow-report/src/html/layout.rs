@@ -163,6 +163,8 @@ impl<'a> Section<'a> {
             timing: run
                 .timing
                 .iter()
+                // That a process did all of the work goes without saying.
+                .filter(|(key, value)| *key != "share" || value.as_f64() != Some(1.0))
                 .filter_map(|(key, value)| note(key, value))
                 .collect(),
             figures: &run.figures,
