@@ -91,7 +91,7 @@ fn words_that_are_no_options_are_refused_with_a_hint() {
         ),
         (
             &["--epochs", "-1"],
-            "invalid value '-1' for '--epochs <N>': a whole number is wanted",
+            "invalid value '-1' for '--epochs <N>': expected a non-negative whole number",
         ),
         (&["--prior-learning-rate", "x"], "--prior-learning-rate"),
         (&["--prior", "lerned"], "'learned'"),

@@ -259,7 +259,10 @@ fn a_report_shows_a_run_and_a_table() {
     for words in ["Straight-through", ">ARM<", "two-layer"] {
         has(&table, words);
     }
-    has(&table, "<title>Test negative ELBO against steps, two-layer</title>");
+    has(
+        &table,
+        "<title>Test negative ELBO against steps, two-layer</title>",
+    );
     for page in [run, table] {
         let own = page.replace("http://www.w3.org", "");
         assert!(!own.contains("src=\"http"), "a page loads nothing");
