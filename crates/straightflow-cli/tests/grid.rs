@@ -14,6 +14,8 @@ use straightflow_experiments::EXPERIMENTS;
 
 /// A training of some seconds with a checkpoint after each epoch.
 const LONG: &str = "vae --images 200 --bound-samples 2 --epochs 150";
+/// A run of at least some signs of life.
+const LONGER: &str = "vae --images 200 --bound-samples 2 --epochs 400";
 
 fn words<'a>(settings: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     settings.split(' ').chain(more.iter().copied()).collect()
@@ -235,9 +237,9 @@ fn a_gathered_run_grows() {
 fn a_cell_that_somebody_works_on_is_refused() {
     let place = Place::new();
     let (here, grid) = (place.at("here"), place.at("grid"));
-    let expected = local(LONG, &here);
-    // On a busy machine a sign of life may be late, but not as late as this.
-    submit_for(LONG, &grid, "30");
+    let expected = local(LONGER, &here);
+    // A sign of life is due every second. On a busy machine it may be late, but not as late as this.
+    submit_for(LONGER, &grid, "6");
     let mut owner = cell(&grid, 0).spawn().expect("it runs");
     wait_for_checkpoint(&mut owner, &attempt(&grid, 1));
     assert_eq!(first(&grid), ("running".to_owned(), 1));

@@ -37,6 +37,22 @@ fn a_lease_that_is_renewed_keeps_others_away() {
 }
 
 #[test]
+fn a_cell_that_is_completed_while_it_is_watched_is_done() {
+    let place = tempfile::tempdir().expect("a directory");
+    let owner = take(place.path());
+    let hours = Duration::from_secs(7200);
+    let found = std::thread::scope(|scope| {
+        let other = scope.spawn(|| claim(place.path(), 3, hours, &|| false));
+        // Longer than it takes to begin watching; if not, the cell is done even before.
+        std::thread::sleep(LEASE / 2);
+        assert!(owner.complete().expect("written"));
+        other.join().expect("no panic")
+    });
+    assert!(found.expect("no error").is_none(), "it was begun once more");
+    assert!(!place.path().join("2").exists());
+}
+
+#[test]
 fn the_first_result_counts_whoever_has_it() {
     for old_is_first in [true, false] {
         let place = tempfile::tempdir().expect("a directory");

@@ -197,6 +197,10 @@ pub fn claim(
                 process,
             });
         }
+        // It may have been completed while it was watched.
+        if at.done()?.is_some() {
+            return Ok(None);
+        }
         let attempt = last.unwrap_or(0) + 1;
         let path = at.attempt(attempt);
         match std::fs::create_dir(&path) {
