@@ -95,6 +95,26 @@ fn a_comparison_has_a_row_for_each_estimator() {
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("10 bits, coupled = s + s^2 / 2"), "{text}");
     assert!(text.contains("`disarm:samples=4` has the smallest error"));
+    // Enumeration has no error, and a budget of one evaluation buys nothing.
+    let exact = [
+        "compare",
+        "--family",
+        "bernoulli",
+        "--cost",
+        "coupled",
+        "--replicates",
+        "50",
+    ];
+    let exact = [
+        &exact[..],
+        &["--budget", "1024", "--estimators", "disarm", "enumerate"],
+    ]
+    .concat();
+    let output = run(&exact);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("`enumerate` is exact here"), "{text}");
+    let nothing = ["compare", "--family", "categorical", "--estimators", "arm"];
+    assert_eq!(run(&nothing).status.code(), Some(1));
     words.push("--json");
     let output = run(&words);
     let tables: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");

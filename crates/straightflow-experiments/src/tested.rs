@@ -23,7 +23,7 @@ impl Tested {
             id: entry.id.to_owned(),
             label: entry.name.to_owned(),
             spec: estimator.spec(),
-            unbiased: entry.bias.is_none(),
+            unbiased: entry.bias.is_unbiased(),
         }
     }
 }

@@ -202,7 +202,7 @@ impl Row {
     fn refused(spec: Spec, entry: &Entry, error: &Error) -> Self {
         Self {
             spec,
-            unbiased: entry.bias.is_none(),
+            unbiased: entry.bias.is_unbiased(),
             trained: false,
             evaluations: 0,
             gradients: 0,
@@ -394,7 +394,7 @@ where
         };
         Row {
             spec: shown.spec(),
-            unbiased: entry.bias.is_none(),
+            unbiased: entry.bias.is_unbiased(),
             trained: Learner::new(shown, Key::new(0), &self.law, 1.0).is_some(),
             evaluations: price.evaluations,
             gradients: price.gradients,

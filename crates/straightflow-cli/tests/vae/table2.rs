@@ -255,6 +255,10 @@ fn a_report_shows_a_run_and_a_table() {
     has(&run, "Straight-through");
     has(&run, "<title>Negative ELBO, Straight-through</title>");
     has(&run, "straightflow vae --images 100");
+    has(
+        &run,
+        "straightflow vae --config run/config.toml --out runs/run",
+    );
     let table = page("table");
     for words in ["Straight-through", ">ARM<", "two-layer"] {
         has(&table, words);

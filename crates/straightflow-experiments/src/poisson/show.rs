@@ -12,24 +12,24 @@ pub(super) fn page(summary: &Summary) -> Page {
     let table = Table::new(&columns(summary.seeds), &summary.rows, |row| {
         Label::new(&row.label, &row.spec)
     });
-    let controlled = summary
-        .ratio("straight-through", "pwgf:preset=paper")
-        .is_some()
-        && summary
-            .ratio("matched:straight-through", "pwgf:preset=paper")
-            .is_some();
-    let is_literal = summary.objective == GameObjective::Literal;
-    let look = match (is_literal, controlled) {
-        (true, _) => {
-            "Look at the column mean: with the objective as printed the rates end away from the data's."
-        }
-        (false, true) => {
+    let found = summary.finding.clone();
+    let (look, remarks) = match summary.objective {
+        // Where the discriminator is saturated, small spreads say nothing about estimators.
+        GameObjective::Literal => (
+            "Look at the column mean: with the objective as printed the rates end away from the data's.",
+            vec![found],
+        ),
+        GameObjective::LogLoss if summary.gaps().is_some() => (
             "Look at the column sd: the rate's oscillation is small for pWGF, and as small for \
-             straight-through with steps of the same length (matched)."
-        }
-        (false, false) => "Look at the column settled: how many games find the rate of the data.",
+             straight-through with steps of the same length (matched).",
+            [vec![found], controls(&summary.rows)].concat(),
+        ),
+        GameObjective::LogLoss => (
+            "Look at the column settled: how many games find the rate of the data.",
+            Vec::new(),
+        ),
     };
-    let page = Page::new(
+    Page::new(
         title(summary),
         "A generator with one parameter, the rate of a Poisson variable, plays against a discriminator \
          that learns to tell its samples from those of the data. Every row is the same game with another \
@@ -39,19 +39,8 @@ pub(super) fn page(summary: &Summary) -> Page {
     .at(place::POISSON)
     .findings(finding(summary))
     .table(table.look(look))
-    .remarks(floored(summary));
-    match (is_literal, controlled) {
-        // Where the discriminator is saturated, small spreads say nothing about estimators.
-        (true, _) => page.remarks([summary.finding.clone()]),
-        (false, true) => page
-            .fact(
-                "pWGF's gain, the length of its steps relative to those of the others",
-                summary.paper_gain,
-            )
-            .remarks([summary.finding.clone()])
-            .remarks(controls(&summary.rows)),
-        (false, false) => page,
-    }
+    .remarks(floored(summary))
+    .remarks(remarks)
 }
 
 /// The experiment, and what sets this run apart from that of the paper's table.
@@ -84,11 +73,9 @@ fn title(summary: &Summary) -> String {
 
 /// What the paper's Table 1 comes to.
 fn finding(summary: &Summary) -> Option<Finding> {
-    let (paper, plain) = ("pwgf:preset=paper", "straight-through");
-    let gap = summary.ratio(plain, paper)?;
-    let matched = summary.ratio("matched:straight-through", paper)?;
-    let reproduces =
-        summary.row(paper)?.paper_std.is_some() && summary.explained_by_step(gap, matched);
+    let (gap, matched) = summary.gaps()?;
+    let paper = summary.row("pwgf:preset=paper")?;
+    let reproduces = paper.paper_std.is_some() && summary.explained_by_step(gap, matched);
     reproduces.then(|| Finding {
         about: "Table 1",
         place: 1,
@@ -235,6 +222,32 @@ mod tests {
             row("ST", 0.16, Some(0.161)),
             row("ST, matched", control, None),
         ]
+    }
+
+    #[test]
+    fn titles_say_what_sets_a_run_apart() {
+        let paper = Settings::default();
+        let mut summary = Summary {
+            experiment: "poisson".to_owned(),
+            rate: paper.rate,
+            init: paper.init,
+            parametrisation: paper.parametrisation,
+            objective: paper.objective,
+            seeds: 2,
+            epochs: 1,
+            tail: 1,
+            data: paper.data,
+            tolerance: 0.5,
+            paper_gain: 0.1,
+            rows: rows(0.1).to_vec(),
+            finding: String::new(),
+        };
+        assert_eq!(title(&summary), "The Poisson game: Table 1");
+        summary.init = 8.0;
+        summary.objective = GameObjective::Literal;
+        summary.rows[0].learning_rate = 3.0;
+        let apart = "The Poisson game: started at 8, the objective as printed, learning rate 3";
+        assert_eq!(title(&summary), apart);
     }
 
     #[test]

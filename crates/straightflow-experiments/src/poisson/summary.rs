@@ -158,6 +158,14 @@ impl Summary {
         ratio.is_finite().then_some(ratio)
     }
 
+    /// How many times the oscillation of straight-through is that of the paper's pWGF, at the same
+    /// learning rate and with steps of the same length.
+    pub(super) fn gaps(&self) -> Option<(f64, f64)> {
+        let gap = self.ratio("straight-through", "pwgf:preset=paper")?;
+        let matched = self.ratio("matched:straight-through", "pwgf:preset=paper")?;
+        Some((gap, matched))
+    }
+
     /// Whether there is a gap, and steps of the same length close it.
     pub(super) fn explained_by_step(&self, gap: f64, matched: f64) -> bool {
         gap >= GAP && (0.6..=1.6).contains(&matched)
@@ -190,11 +198,7 @@ impl Summary {
 
     /// Whether the gap of the table survives the control rows.
     fn controls(&self) -> String {
-        let (paper, plain) = ("pwgf:preset=paper", "straight-through");
-        let (Some(gap), Some(matched)) = (
-            self.ratio(plain, paper),
-            self.ratio("matched:straight-through", paper),
-        ) else {
+        let Some((gap, matched)) = self.gaps() else {
             return "The rows that tell the size of a step from the quality of an estimator were not \
                     all run, or do not oscillate."
                 .into();
@@ -204,7 +208,7 @@ impl Summary {
              paper's pWGF; with its learning rate multiplied by pWGF's gain {:.3} it is {matched:.2} times",
             self.paper_gain
         );
-        if let Some(exact) = self.ratio("enumerate", plain) {
+        if let Some(exact) = self.ratio("enumerate", "straight-through") {
             text += &format!(
                 ", and the exact gradient oscillates {exact:.2} times as much as straight-through"
             );

@@ -231,3 +231,26 @@ pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
         cells,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_s_numbers_are_there_without_a_run_of_ours() {
+        let of = |estimator| {
+            [
+                published(estimator, "linear"),
+                published(estimator, "two-layer"),
+            ]
+        };
+        assert_eq!(of("rebar"), [Some(123.2), Some(113.7)]);
+        assert_eq!(of("gumbel-softmax"), [Some(129.2), None]);
+        assert_eq!(
+            of("pwgf:preset=paper,step=fixed(0.01)"),
+            [Some(119.8), Some(108.3)]
+        );
+        assert_eq!(of("pwgf"), [None, None]);
+        assert_eq!(published("rebar", "four-layer"), None);
+    }
+}

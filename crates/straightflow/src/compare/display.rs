@@ -16,22 +16,22 @@ pub(super) fn reason(
 ) -> String {
     let measured = |i: usize| rows[i].result.as_ref().ok().map(|one| (&rows[i], one));
     let Some((row, one)) = best.and_then(measured) else {
-        return "none of the estimators works on this model within the budget".to_owned();
+        return "None of the estimators works on this model within the budget.".to_owned();
     };
     let share = |x: f64| match norm > 0.0 {
         true => format!("{} of the gradient", number(x / norm)),
         false => number(x),
     };
     if norm > 0.0 && one.lasting <= ROUNDING * norm {
-        return format!("`{}` is exact here, and the cheapest that is", row.spec);
+        return format!("`{}` is exact here, and the cheapest that is.", row.spec);
     }
     let mut text = format!(
-        "averaged over {horizon} steps `{}` has the smallest error, {}",
+        "Averaged over {horizon} steps `{}` has the smallest error, {}",
         row.spec,
         share(one.lasting)
     );
     if row.unbiased {
-        return text + ", and no bias";
+        return text + ", and no bias.";
     }
     text += &match has_bias(one, norm) {
         true => format!(", with a bias of {}", share(one.bias)),
@@ -41,11 +41,11 @@ pub(super) fn reason(
         Some((row, other)) => {
             let times = number(other.lasting / one.lasting);
             text += &format!(
-                "; of those without a bias `{}` is the best, with {times} times that error",
+                "; of those without a bias `{}` is the best, with {times} times that error.",
                 row.spec
             );
         }
-        None => text += "; no unbiased one was measured",
+        None => text += "; no unbiased one was measured.",
     }
     text
 }
@@ -119,14 +119,7 @@ impl fmt::Display for Comparison {
              backward passes of one estimate, at most {} together; {} estimates of each method.",
             self.budget.horizon, self.budget.evaluations, self.budget.replicates
         )?;
-        let mut reason = self.reason.chars();
-        let first = reason.next().map(|first| first.to_uppercase());
-        write!(
-            f,
-            "{}{}.",
-            first.into_iter().flatten().collect::<String>(),
-            reason.as_str()
-        )
+        f.write_str(&self.reason)
     }
 }
 

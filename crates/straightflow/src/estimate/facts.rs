@@ -111,7 +111,7 @@ impl fmt::Display for Bias {
 
 impl Bias {
     /// Whether the expectation is the gradient, for every cost that the method is meant for.
-    pub fn is_none(&self) -> bool {
+    pub fn is_unbiased(&self) -> bool {
         !matches!(self, Self::Biased { .. })
     }
 }

@@ -35,7 +35,7 @@ fn kinds_agree_with_the_facts() {
             let id = entry.id;
             assert_eq!(
                 kind.about.contains("unbiased") || kind.name == "exhaustive",
-                entry.bias.is_none(),
+                entry.bias.is_unbiased(),
                 "{id}: bias"
             );
             let tape = entry.layers == Layers::Tape;
