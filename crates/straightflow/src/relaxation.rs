@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::distribution::{Family, Law};
 use crate::estimate::noise::{Noise, NoiseSpec};
-use crate::ops::fused::sigmoid;
+use crate::ops::fused::{sigmoid, sigmoid_pullback};
 use crate::ops::{Rule, from_host, to_host};
 
 /// The random numbers in each noise tensor of [`blocks`].
@@ -77,7 +77,7 @@ pub(crate) fn jacobian(family: Family, logits: Tensor<4>, grad: Tensor<4>) -> Te
             let along = (y.clone() * grad.clone()).sum_dim(3);
             y * (grad - along)
         }
-        false => grad * sigmoid(logits.clone()) * sigmoid(-logits),
+        false => sigmoid_pullback(logits, grad),
     }
 }
 

@@ -16,7 +16,7 @@
 //! g = (f(b) - c(z)) ∇ log q(b) + (1 - ∂z̃/∂φ)ᵀ ∇c(z)
 //! ```
 
-use burn::tensor::{Tensor, activation::softmax};
+use burn::tensor::{DType, Tensor, activation::softmax};
 
 use crate::antithetic::along;
 use crate::distribution::{Family, Law};
@@ -26,12 +26,11 @@ use crate::estimate::layers::{Conditional, Pass};
 use crate::estimate::noise::NoiseSource;
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::run::Estimator;
-use crate::ops::fused::sigmoid;
+#[cfg(feature = "flex")]
+use crate::ops::fused::control::{Origin, controlled_bits};
+use crate::ops::fused::{RelaxedBits, relaxed_bits};
 use crate::relaxation::{harden, jacobian, log_exponential, relax, shifted};
 
-/// How far the points of a directional difference are from their centre, in the coordinate that
-/// moves most. In single precision a shorter reach loses more digits than it gains.
-const REACH: f64 = 1e-2;
 /// Directions shorter than this are as good as zero; it keeps the reciprocal finite.
 const SHORTEST: f64 = 1e-20;
 /// The logarithms of the temperatures that are used.
@@ -45,80 +44,117 @@ pub(crate) struct Relaxed {
     pub z: Tensor<4>,
     /// The hard samples.
     pub hard: Tensor<4>,
+    /// `∇ log q(hard)`.
+    score: Tensor<4>,
     /// Bernoulli: `1 - dz~/dlogit`. Categorical: `exp(z_i - z_max)`.
     weight: Tensor<4>,
-    /// The probabilities of the categories, `[1, batch, d, k]`.
-    probability: Tensor<4>,
+    /// The probabilities of the categories, `[1, batch, d, k]`; none for bits.
+    probability: Option<Tensor<4>>,
 }
 
 impl Relaxed {
     /// From uniform numbers `[n, batch, d, k]`.
     ///
     /// * Bernoulli: `z = φ + log(u/(1-u))` is positive where `u > 1 - p`. Given `b`, the uniform
-    ///   number is `ũ = 1 - p + p v` or `(1 - p) v`, and `dz̃ / dφ` is `1 - (1-p)/ũ` or
-    ///   `1 - p/(1-ũ)`.
+    ///   number is `ũ = 1 - p + p v` or `(1 - p) v`, and `dz̃ / dφ` is `1 - (1-p)/ũ` or
+    ///   `1 - p/(1-ũ)`.
     /// * Categorical: `z_i = φ_i + G_i`. Given that `b` is the largest, `z̃_b` is a Gumbel variable
     ///   around `log Σ_j exp(φ_j)`, and `exp(-z̃_i) = E_i exp(-φ_i) + exp(-z̃_b)` with exponential
     ///   `E_i`; so `∂z̃_i / ∂φ_j = (1 - ρ_i) δ_ij + ρ_i p_j` with `ρ_i = exp(z̃_i - z̃_b)`.
     pub fn new(law: &Law, u: Tensor<4>) -> Self {
         let family = law.family();
-        let natural = law.natural().inner().unsqueeze::<4>();
-        if family.is_one_hot() {
-            let z = natural.clone() - log_exponential(u);
+        let natural = law.natural().inner();
+        if !family.is_one_hot() {
+            let RelaxedBits {
+                z,
+                hard,
+                score,
+                weight,
+            } = relaxed_bits(natural, u);
             return Self {
                 family,
-                hard: harden(family, z.clone()),
-                weight: shifted(z.clone()).exp(),
-                probability: softmax(natural, 3),
                 z,
+                hard,
+                score,
+                weight,
+                probability: None,
             };
         }
-        let (p, q) = (sigmoid(natural.clone()), sigmoid(-natural.clone()));
-        let rest = -u.clone() + 1.0;
-        let z = natural + u.clone().log() - rest.clone().log();
+        let natural = natural.unsqueeze::<4>();
+        let z = natural.clone() - log_exponential(u);
         let hard = harden(family, z.clone());
-        let zero = -hard.clone() + 1.0;
         Self {
             family,
-            weight: hard.clone() * (q / u) + zero * (p.clone() / rest),
-            probability: p,
-            z,
+            score: law.constant().score(hard.clone()),
             hard,
+            weight: shifted(z.clone()).exp(),
+            probability: Some(softmax(natural, 3)),
+            z,
         }
     }
 
     /// `(1 - ∂z̃/∂φ)ᵀ x`.
     fn difference(&self, x: Tensor<4>) -> Tensor<4> {
         let weighted = x * self.weight.clone();
-        match self.family.is_one_hot() {
-            true => weighted.clone() - self.probability.clone() * weighted.sum_dim(3),
-            false => weighted,
+        match &self.probability {
+            Some(p) => weighted.clone() - p.clone() * weighted.sum_dim(3),
+            None => weighted,
         }
     }
 
     /// `(1 - ∂z̃/∂φ) a`, the transpose of [`difference`](Self::difference).
     fn direction(&self, a: Tensor<4>) -> Tensor<4> {
-        let a = match self.family.is_one_hot() {
-            true => {
-                let along = (a.clone() * self.probability.clone()).sum_dim(3);
-                a - along
-            }
-            false => a,
+        let a = match &self.probability {
+            Some(p) => a.clone() - (a * p.clone()).sum_dim(3),
+            None => a,
         };
         a * self.weight.clone()
     }
 
-    /// `z / temperature`, less a constant that a softmax does not see, on the temperature's tape.
-    fn logits(&self, temperature: Tensor<1>) -> Tensor<4> {
+    /// `g = signal ∇ log q(b) + (1 - ∂z̃/∂φ)ᵀ slope`, and the derivatives of the mean of `g²` with
+    /// respect to the control variate.
+    fn estimate(&self, signal: Tensor<2>, slope: Tensor<4>) -> (Tensor<4>, ControlVariate) {
+        #[cfg(feature = "flex")]
+        if self.probability.is_none()
+            && let Some(bits) = controlled_bits(&signal, &self.score, &self.weight, &slope)
+        {
+            let variance = ControlVariate {
+                value: bits.by_value,
+                gradient: bits.by_gradient,
+            };
+            return (bits.gradient, variance);
+        }
+        self.composed_estimate(signal, slope)
+    }
+
+    /// [`estimate`](Self::estimate) from tensor operations.
+    fn composed_estimate(
+        &self,
+        signal: Tensor<2>,
+        slope: Tensor<4>,
+    ) -> (Tensor<4>, ControlVariate) {
+        let score = self.score.clone();
+        let gradient = signal.unsqueeze_dims::<4>(&[2, 3]) * score.clone() + self.difference(slope);
+        let count = gradient.shape().num_elements() as f64;
+        let twice = gradient.clone() * (2.0 / count);
+        let variance = ControlVariate {
+            value: -each_sum(twice.clone() * score),
+            gradient: self.direction(twice),
+        };
+        (gradient, variance)
+    }
+
+    /// `z / temperature`, less a constant that a softmax does not see.
+    fn logits(&self, temperature: Tensor<4>) -> Tensor<4> {
         let z = match self.family.is_one_hot() {
             true => shifted(self.z.clone()),
             false => self.z.clone(),
         };
-        z / temperature.reshape([1, 1, 1, 1])
+        z / temperature
     }
 }
 
-/// A control variate at the relaxed samples, on the tape of what it learns.
+/// A control variate at the relaxed samples.
 #[derive(Clone, Debug)]
 pub(crate) struct ControlVariate {
     /// `c(z)`, `[n, batch]`.
@@ -127,20 +163,27 @@ pub(crate) struct ControlVariate {
     pub gradient: Tensor<4>,
 }
 
+impl ControlVariate {
+    /// The products of all numbers with those of another one, summed: a scalar.
+    pub fn dot(self, other: Self) -> Tensor<1> {
+        (self.value * other.value).sum() + (self.gradient * other.gradient).sum()
+    }
+}
+
 /// What an estimate with a control variate adds to the mean cost.
 #[derive(Debug)]
 pub(crate) struct Controlled {
     /// The gradient of the parameters, on their tape.
     pub model: Tensor<1>,
-    /// The mean of `g^2` over draws, batch and coordinates, on the tape of what is learned.
-    pub variance: Tensor<1>,
-    /// `g` itself, a constant `[n, batch, d, k]`.
-    pub gradient: Tensor<4>,
+    /// The derivatives, constants, of the mean of the squared estimate over draws, batch and
+    /// coordinates with respect to the control variate. What is learned is trained on their product
+    /// with it.
+    pub variance: ControlVariate,
 }
 
-/// The estimate for the costs `[n, batch]` of the hard samples. A baseline `[batch]` is part of
-/// what is learned. Nothing of the model is on the tape of the variance, and nothing that is
-/// learned on that of the model.
+/// The estimate for the costs `[n, batch]` of the hard samples, less a baseline `[batch]`. Of the
+/// control variate and of the baseline only the values matter: nothing that is learned is on the
+/// tape of the model.
 pub(crate) fn controlled(
     law: &Law,
     relaxed: &Relaxed,
@@ -148,27 +191,32 @@ pub(crate) fn controlled(
     control: ControlVariate,
     baseline: Option<Tensor<1>>,
 ) -> Controlled {
-    let mut signal = values - control.value;
+    let mut signal = values - control.value.inner();
     if let Some(baseline) = baseline {
-        signal = signal - baseline.unsqueeze_dim(0);
+        signal = signal - baseline.inner().unsqueeze_dim(0);
     }
-    let score = law.constant().score(relaxed.hard.clone());
-    let correction = relaxed.difference(control.gradient);
-    let gradient = signal.clone().unsqueeze_dims::<4>(&[2, 3]) * score + correction.clone();
-    let log_prob = law.log_prob(relaxed.hard.clone());
+    let (gradient, variance) = relaxed.estimate(signal, control.gradient.inner());
     Controlled {
-        model: (log_prob * signal.inner()).mean() + along(law, correction.inner()),
-        gradient: gradient.clone().inner(),
-        variance: gradient.square().mean(),
+        model: along(law, gradient),
+        variance,
     }
 }
 
+/// The sums `[n, batch]` over the coordinates.
+fn each_sum(x: Tensor<4>) -> Tensor<2> {
+    let [n, batch, d, k] = x.dims();
+    x.reshape([n, batch, d * k]).sum_dim(2).squeeze_dim(2)
+}
+
 /// The cost of the softened samples `σ(z/τ)` or `softmax(z/τ)`: REBAR's control variate, up to its
-/// scale.
+/// scale. All of it is constant.
 #[derive(Clone, Debug)]
 pub(crate) struct RelaxedCost {
-    /// `f(s)`, `[n, batch]`, and `df/dz`, both constants.
+    /// `f(s)`, `[n, batch]`, and `df/dz`.
     pub control: ControlVariate,
+    temperature: Tensor<4>,
+    logits: Tensor<4>,
+    softened: Tensor<4>,
     /// `df/ds`.
     slope: Tensor<4>,
 }
@@ -181,64 +229,139 @@ impl RelaxedCost {
         log_temperature: Tensor<1>,
         objective: &CountedObjective,
     ) -> Result<Self> {
-        let temperature = temperature(log_temperature.inner());
+        let temperature = temperature(log_temperature.inner()).reshape([1, 1, 1, 1]);
         let logits = relaxed.logits(temperature.clone());
         let softened = relax(relaxed.family, logits.clone());
-        let (value, slope) = objective.value_and_gradient(softened, law)?;
-        let by_logits = jacobian(relaxed.family, logits, slope.clone());
-        let gradient = by_logits / temperature.reshape([1, 1, 1, 1]);
+        let (value, slope) = objective.value_and_gradient(softened.clone(), law)?;
+        let by_logits = jacobian(relaxed.family, logits.clone(), slope.clone());
+        let gradient = by_logits / temperature.clone();
         Ok(Self {
             control: ControlVariate { value, gradient },
+            temperature,
+            logits,
+            softened,
             slope,
         })
     }
 
-    /// The control variate times a number that is learned.
+    /// The control variate times a number.
     pub fn scaled(&self, scale: Tensor<1>) -> ControlVariate {
+        let scale = scale.inner();
         ControlVariate {
             value: self.control.value.clone() * scale.clone().reshape([1, 1]),
             gradient: self.control.gradient.clone() * scale.reshape([1, 1, 1, 1]),
         }
     }
 
-    /// A scalar with the gradient of the variance with respect to the temperature, up to the square
-    /// of the reach: two evaluations and two backward passes for each draw.
+    /// A scalar with the gradient of the variance with respect to the temperature: one evaluation
+    /// and one backward pass for each draw.
     ///
-    /// With `a = 2 g / count` held constant, `mean(g²)` and `a · g` have the same gradient with
-    /// respect to `τ`. In the latter `∇f(s)` occurs only along a direction `w`, and `w · ∇f(s) =
-    /// (f(s + ε w) - f(s - ε w)) / (2ε) + O(ε²)`, whose gradient needs first derivatives of `f`
-    /// only. The points may leave the unit cube by the reach.
+    /// The derivatives of the variance with respect to `c = η f(s)` and `∇c` are known. What `∇c`
+    /// gets with respect to `t = log τ` has `w · ∇f(s)` in it, with a direction `w`, and with
+    /// `s' = ds/dt` the derivative of that is `w' · ∇f(s) + s' · ∇²f(s) w`. The product with the
+    /// Hessian is the difference of the gradients at `s + ε w` and at `s`, which is known. Its `ε`
+    /// balances truncation and rounding: the coordinate that moves most moves by the root of the
+    /// machine's precision, which may be out of the unit cube.
     pub fn tuning(
         &self,
         law: &Law,
-        relaxed: &Relaxed,
         log_temperature: Tensor<1>,
         scale: Tensor<1>,
-        gradient: Tensor<4>,
+        variance: &ControlVariate,
         objective: &CountedObjective,
     ) -> Result<Tensor<1>> {
-        let [n, batch, d, k] = gradient.dims();
-        let count = (n * batch * d * k) as f64;
-        let a = gradient * scale.inner().reshape([1, 1, 1, 1]) * (2.0 / count);
-        let score = law.constant().score(relaxed.hard.clone());
-        let along_score = (a.clone() * score).sum_dim(3).sum_dim(2);
+        let probe = self.probe(law.family(), scale.inner().reshape([1, 1, 1, 1]), variance);
+        let (_, there) = objective.value_and_gradient(probe.end, law)?;
+        let bent = ((there - self.slope.clone()) * probe.lever).sum();
+        Ok((log_temperature * (bent + probe.rest)).sum())
+    }
 
-        let temperature = temperature(log_temperature);
-        let logits = relaxed.logits(temperature.clone());
-        let softened = relax(relaxed.family, logits.clone());
-        let direction = jacobian(relaxed.family, logits, relaxed.direction(a))
-            / temperature.reshape([1, 1, 1, 1]);
-        let length = direction.clone().inner().abs().max_dim(3).max_dim(2);
-        let step = length.clamp_min(SHORTEST).recip() * REACH;
-        let offset = direction * step.clone();
-        let (up, down) = (softened.clone() + offset.clone(), softened.clone() - offset);
-        let ends = Tensor::cat(vec![up.clone().inner(), down.clone().inner()], 0);
-        let (_, slopes) = objective.value_and_gradient(ends, law)?;
-        let ends = slopes.clone().narrow(0, 0, n) * up - slopes.narrow(0, n, n) * down;
-        let free = ends * (step * 2.0).recip();
-        // The score's part needs the gradient at the centre only, and that is known.
-        let known = softened * self.slope.clone() * along_score;
-        Ok((free - known).sum())
+    fn probe(&self, family: Family, scale: Tensor<4>, variance: &ControlVariate) -> Probe {
+        #[cfg(feature = "flex")]
+        if !family.is_one_hot() {
+            let origin = Origin {
+                logits: &self.logits,
+                slope: &self.slope,
+                by_value: &variance.value,
+                by_gradient: &variance.gradient,
+                scale: &scale,
+                temperature: &self.temperature,
+                reach: reach(self.logits.dtype()),
+                shortest: SHORTEST,
+            };
+            if let Some(([end, lever], rest)) = origin.probe() {
+                return Probe { end, lever, rest };
+            }
+        }
+        self.composed_probe(family, scale, variance)
+    }
+
+    /// [`probe`](Self::probe) from tensor operations.
+    fn composed_probe(&self, family: Family, scale: Tensor<4>, variance: &ControlVariate) -> Probe {
+        let arriving = variance.gradient.clone() * (scale.clone() / self.temperature.clone());
+        let along = variance.value.clone().unsqueeze_dims::<4>(&[2, 3]) * scale;
+        let path = Softening {
+            family,
+            logits: &self.logits,
+            softened: &self.softened,
+        };
+        let centre = path.slope();
+        let direction = jacobian(family, self.logits.clone(), arriving.clone());
+        let turn = path.turned(&centre, arriving) - direction.clone();
+        let length = direction.clone().abs().max_dim(3).max_dim(2);
+        let step = length.clamp_min(SHORTEST).recip() * reach(self.logits.dtype());
+        Probe {
+            end: self.softened.clone() + direction * step.clone(),
+            lever: centre.clone() / step,
+            rest: (self.slope.clone() * (turn + along * centre)).sum(),
+        }
+    }
+}
+
+/// A difference of gradients along the direction in which the temperature acts, all constants.
+#[derive(Debug)]
+struct Probe {
+    /// The point beside the softened sample.
+    end: Tensor<4>,
+    /// What the difference of the gradients at both points is multiplied with.
+    lever: Tensor<4>,
+    /// What the gradient at the sample itself contributes, a scalar.
+    rest: Tensor<1>,
+}
+
+/// How far a difference of gradients reaches in the coordinate that moves most.
+fn reach(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::EPSILON.sqrt(),
+        _ => f64::from(f32::EPSILON).sqrt(),
+    }
+}
+
+/// Softened samples as a function of `t = log τ`, whose logits have the derivative `-logits`.
+struct Softening<'a> {
+    family: Family,
+    logits: &'a Tensor<4>,
+    softened: &'a Tensor<4>,
+}
+
+impl Softening<'_> {
+    /// `s' = ds/dt`.
+    fn slope(&self) -> Tensor<4> {
+        -jacobian(self.family, self.logits.clone(), self.logits.clone())
+    }
+
+    /// `(dJ/dt) x` of the Jacobian `J` of the softened samples with respect to their logits, given
+    /// their own derivative: `J` is `s (1 - s)` for bits and `diag(s) - s sᵀ` for categories.
+    fn turned(&self, slope: &Tensor<4>, x: Tensor<4>) -> Tensor<4> {
+        let (s, slope) = (self.softened.clone(), slope.clone());
+        match self.family.is_one_hot() {
+            true => {
+                let along = (s.clone() * x.clone()).sum_dim(3);
+                let turned = (slope.clone() * x.clone()).sum_dim(3);
+                slope * (x - along) - s * turned
+            }
+            false => slope * (s * -2.0 + 1.0) * x,
+        }
     }
 }
 
@@ -371,3 +494,6 @@ fn soften(law: &Law, u: Tensor<4>, temperature: Tensor<1>) -> Tensor<4> {
     };
     relax(family, z / temperature.reshape([1, 1, 1, 1]))
 }
+
+#[cfg(all(test, feature = "flex"))]
+mod tests;

@@ -1,5 +1,6 @@
 //! The table as an experiment of the list: its cells are autoencoders, each in a directory of its own.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -128,8 +129,12 @@ impl Experiment for Table2 {
                 .join(CELLS)
                 .join(&cell.name)
                 .join(RECONSTRUCTIONS);
-            let bytes =
-                std::fs::read(&path).map_err(|source| RecordError::Read { path, source })?;
+            let bytes = match std::fs::read(&path) {
+                Ok(bytes) => bytes,
+                // Records are kept without pictures.
+                Err(source) if source.kind() == ErrorKind::NotFound => continue,
+                Err(source) => return Err(RecordError::Read { path, source }.into()),
+            };
             let name = cell.name.strip_suffix("-1").unwrap_or(&cell.name);
             files.push((format!("{name}-{RECONSTRUCTIONS}"), bytes));
         }

@@ -7,7 +7,7 @@ use burn::optim::Optimizer;
 use burn::tensor::{DType, Device, Tensor};
 use straightflow::Key;
 use straightflow::distribution::{Family, Law};
-use straightflow::fused::{bernoulli_log_prob, bit_affine};
+use straightflow::fused::{affine, bernoulli_log_prob, bit_affine};
 
 use super::images::Batch;
 use super::trainer::Trainer;
@@ -16,7 +16,7 @@ use crate::adam::AdamConfig;
 /// Lower bounds of the time of one step of straight-through, in milliseconds, as measured on the spot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Floor {
-    /// All matrix products, as dense ones.
+    /// All matrix products, as dense ones, each layer there and back.
     pub dense_ms: f64,
     /// The products, those with images as sums over their ones, the likelihood of the pixels, the
     /// samples, and one pass of Adam over all parameters: everything but what holds it together.
@@ -75,22 +75,16 @@ fn uniform<const D: usize>(shape: [usize; D]) -> Tensor<D> {
     Key::new(1).uniform::<D>(shape, &Device::flex(), DType::F32) - 0.5
 }
 
-/// The product of a layer, that of the gradient of its weight and, unless its input is data, that of
-/// its input.
+/// A layer there and back: its product, that of the gradient of its weight and, unless its input is
+/// data, that of its input.
 fn products(rows: usize, [inputs, outputs]: [usize; 2], inner: bool) -> f64 {
-    let x = uniform::<2>([rows, inputs]);
-    let weight = uniform::<2>([inputs, outputs]);
-    let grad = uniform::<2>([rows, outputs]);
-    let forward = least(|| {
-        black_box(x.clone().matmul(weight.clone()));
-    });
-    let by_weight = least(|| {
-        black_box(x.clone().transpose().matmul(grad.clone()));
-    });
-    let by_input = least(|| {
-        black_box(grad.clone().matmul(weight.clone().transpose()));
-    });
-    forward + by_weight + if inner { by_input } else { 0.0 }
+    let x = Tensor::from_inner(uniform::<2>([rows, inputs])).set_require_grad(inner);
+    let weight = Tensor::from_inner(uniform::<2>([inputs, outputs])).require_grad();
+    let bias = Tensor::from_inner(uniform::<1>([outputs])).require_grad();
+    least(|| {
+        let y = affine(x.clone(), weight.clone(), bias.clone(), None);
+        black_box(y.backward());
+    })
 }
 
 /// The layer that sees the images, there and back.

@@ -9,6 +9,7 @@ use super::state::{StateShape, same_dtype};
 use crate::Key;
 use crate::distribution::Law;
 use crate::error::{Error, Result};
+use crate::ops::fused::{affine, tanh};
 
 /// Weights from a key, uniform with variance `2 / (inputs + outputs)` (Glorot and Bengio 2010), and
 /// biases of zero.
@@ -25,6 +26,12 @@ fn linear(key: Key, [inputs, outputs]: [usize; 2], device: &Device, dtype: DType
         weight: Param::from_tensor(Tensor::from_data(weights, (device, dtype))),
         bias: Some(Param::from_tensor(biases)),
     }
+}
+
+/// The layer, through the fused op.
+fn forward(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
+    let bias = layer.bias.as_ref().expect("every layer has a bias");
+    affine(x, layer.weight.val(), bias.val(), None)
 }
 
 fn check_input(input: Option<&Tensor<2>>, expected: [usize; 2]) -> Result<()> {
@@ -70,8 +77,8 @@ impl Network {
             Some(input) => input.clone().inner(),
             None => Tensor::ones([batch, 1], (&natural.device().inner(), natural.dtype())),
         };
-        let hidden = self.hidden.forward(input).tanh();
-        Ok(self.output.forward(hidden).squeeze_dim(1))
+        let hidden = tanh(forward(&self.hidden, input));
+        Ok(forward(&self.output, hidden).squeeze_dim(1))
     }
 }
 
@@ -145,8 +152,8 @@ impl ControlNetwork {
         }
         columns.extend(below.iter().cloned().map(flat));
         columns.push(flat(z));
-        let hidden = self.hidden.forward(Tensor::cat(columns, 1)).tanh();
-        let value = self.output.forward(hidden.clone()).reshape([n, batch]);
+        let hidden = tanh(forward(&self.hidden, Tensor::cat(columns, 1)));
+        let value = forward(&self.output, hidden.clone()).reshape([n, batch]);
         // dc/dz = ((1 - tanh^2) * v) W_z^T, with the rows of W that z meets.
         let out = self.output.weight.val().transpose();
         let own = self.hidden.weight.val();

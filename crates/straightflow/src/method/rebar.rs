@@ -13,7 +13,7 @@ use crate::estimate::{
     StateShape,
 };
 use crate::relaxed_control::{
-    Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled,
+    Controlled, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled,
 };
 
 /// What REBAR learns.
@@ -43,13 +43,13 @@ method! {
     ///   [`init_state`](Estimator::init_state), attach it with
     ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
     ///   contains the mean of `g²` over all coordinates with everything else stopped. `η` and `β`
-    ///   have exact gradients. That of `log τ` takes a directional difference that evaluates the
-    ///   cost up to 0.01 outside of the cube; `every` makes it rarer, by the step of
+    ///   have exact gradients. That of `log τ` takes a difference of two gradients of the cost,
+    ///   which may leave the unit cube a little; `every` makes it rarer, by the step of
     ///   [`at_step`](crate::estimator::Described::at_step).
     /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
     ///   and with several layers the parameters of each layer too. A cost with jumps there (a step,
     ///   a rounding) has no gradient that would correct its own score.
-    /// * **Price**: two evaluations and one backward pass for each draw, and two of both more where
+    /// * **Price**: two evaluations and one backward pass for each draw, and one of both more where
     ///   the temperature is tuned. (With independent noise for `z` and `z̃`, as some have it, the
     ///   estimate takes three and two.)
     /// * **Note**: tied noise, and the variance of the gradient with respect to the logits, as in
@@ -98,7 +98,7 @@ method! {
         families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
         bias: none on "continuous f",
         needs: [Value, Gradient],
-        price: "2 n f, n df; 2 n f, 2 n df more where the temperature is tuned",
+        price: "2 n f, n df; n f, n df more where the temperature is tuned",
         reference: "Tucker, Mnih, Maddison, Lawson, Sohl-Dickstein 2017, arXiv 1703.07370",
         layers: Own,
         noise: Uniform,
@@ -186,15 +186,20 @@ impl Rebar {
             baseline,
         } = self.numbers(rows, law)?;
         let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
-        let controlled = controlled(law, relaxed, values, cost.scaled(eta.clone()), baseline);
-        let mut scalar = controlled.model;
-        if self.learns() {
-            scalar = scalar + controlled.variance;
+        let scaled = cost.scaled(eta.clone());
+        let Controlled {
+            model: mut scalar,
+            variance,
+        } = controlled(law, relaxed, values, scaled, baseline.clone());
+        if let Some(baseline) = baseline {
+            let slope = variance.value.clone().sum_dim(0).squeeze_dim(0);
+            scalar = scalar + (baseline * slope).sum();
+        }
+        if self.config.tune != RebarTune::None {
+            scalar = scalar + (eta.clone() * cost.control.clone().dot(variance.clone())).sum();
         }
         if self.tunes_temperature() {
-            let gradient = controlled.gradient;
-            scalar =
-                scalar + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+            scalar = scalar + cost.tuning(law, log_temperature, eta, &variance, objective)?;
         }
         Ok(scalar)
     }
@@ -227,7 +232,7 @@ impl Stacked for Rebar {
 
 impl Estimator for Rebar {
     fn price(&self, _law: &Law, n: usize) -> Price {
-        let tuning = if self.tunes_temperature() { 2 * n } else { 0 };
+        let tuning = if self.tunes_temperature() { n } else { 0 };
         Price {
             evaluations: 2 * n + tuning,
             gradients: n + tuning,

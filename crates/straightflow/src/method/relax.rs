@@ -13,7 +13,8 @@ use crate::estimate::{
     ControlNetwork, Estimator, LayerState, NoiseSource, Outcome, Price, Stacked, StateShape,
 };
 use crate::relaxed_control::{
-    ControlVariate, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature, controlled, tiled,
+    ControlVariate, Controlled, Relaxed, RelaxedCost, RelaxedPass, Rows, check_temperature,
+    controlled, tiled,
 };
 
 /// The control variate of RELAX.
@@ -98,8 +99,8 @@ method! {
         families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
         bias: none,
         needs: [Value],
-        price: "n f; `control=sum`: 4 n f, 3 n df, or half of the f and a third of the df where \
-                the temperature is not tuned",
+        price: "n f; `control=sum`: 3 n f, 2 n df, or one of each less where the temperature is not \
+                tuned",
         reference: "Grathwohl, Choi, Wu, Roeder, Duvenaud 2018, arXiv 1711.00123",
         layers: Own,
         noise: Uniform,
@@ -151,25 +152,24 @@ impl Relax {
         let input = self.attached.input.as_ref().map(|x| tiled(x, draws));
         let z = relaxed.z.clone();
         let (value, gradient) = network.value_and_gradient(z, input.as_ref(), below, law)?;
+        let own = ControlVariate { value, gradient };
         if self.config.control == RelaxControl::Network {
-            let control = ControlVariate { value, gradient };
-            let controlled = controlled(law, relaxed, values, control, None);
-            return Ok(controlled.model + controlled.variance);
+            let controlled = controlled(law, relaxed, values, own.clone(), None);
+            return Ok(controlled.model + own.dot(controlled.variance));
         }
         let eta = read(state.coefficients.as_ref().expect(LOOKED_FOR), law)?;
         let log_temperature = read(state.log_temperature.as_ref().expect(LOOKED_FOR), law)?;
         let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
         let scaled = cost.scaled(eta.clone());
         let control = ControlVariate {
-            value: scaled.value + value,
-            gradient: scaled.gradient + gradient,
+            value: scaled.value + own.value.clone().inner(),
+            gradient: scaled.gradient + own.gradient.clone().inner(),
         };
-        let controlled = controlled(law, relaxed, values, control, None);
-        let mut scalar = controlled.model + controlled.variance;
+        let Controlled { model, variance } = controlled(law, relaxed, values, control, None);
+        let by_scale = cost.control.clone().dot(variance.clone());
+        let mut scalar = model + (eta.clone() * by_scale).sum() + own.dot(variance.clone());
         if self.tunes_temperature() {
-            let gradient = controlled.gradient;
-            scalar =
-                scalar + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+            scalar = scalar + cost.tuning(law, log_temperature, eta, &variance, objective)?;
         }
         Ok(scalar)
     }
@@ -216,7 +216,7 @@ impl Estimator for Relax {
     fn price(&self, _law: &Law, n: usize) -> Price {
         let [relaxed, tuning] = match self.config.control {
             RelaxControl::Network => [0, 0],
-            RelaxControl::Sum if self.tunes_temperature() => [n, 2 * n],
+            RelaxControl::Sum if self.tunes_temperature() => [n, n],
             RelaxControl::Sum => [n, 0],
         };
         Price {

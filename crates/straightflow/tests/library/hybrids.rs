@@ -124,7 +124,7 @@ fn mean_square(estimator: &dyn Estimator, state: &State, law: &Law, seed: u64) -
 }
 
 /// Every parameter of the state has the gradient of mean(g^2), by central differences in f64. The
-/// temperature's comes from a directional difference with reach 1e-2, so up to 1e-4 of it.
+/// temperature's comes from a difference of gradients with reach 1.5e-8.
 #[test]
 fn what_is_learned_is_the_mean_square_of_the_gradient() {
     let both = &[Family::Bernoulli, Family::Categorical][..];
@@ -149,7 +149,7 @@ fn what_is_learned_is_the_mean_square_of_the_gradient() {
             let want: Vec<f64> = (0..got.len()).map(difference).collect();
             assert!(want.iter().all(|x| x.abs() > 1e-7), "{spec}: {want:?}");
             for (i, (got, want)) in got.iter().zip(&want).enumerate() {
-                let tolerance = if Some(i) == temperature { 1e-4 } else { 1e-8 };
+                let tolerance = if Some(i) == temperature { 1e-7 } else { 1e-8 };
                 let what = format!("{spec}, {family:?}, parameter {i}");
                 assert_close(&what, &[*got], &[*want], tolerance);
             }
@@ -535,8 +535,8 @@ fn the_temperature_is_tuned_now_and_then() {
             let now = estimator.at_step(step).expect("a step");
             let price = now.price(&law, 2);
             let due = step % 3 == 0;
-            assert_eq!(price.evaluations, if due { 8 } else { 4 }, "{spec}");
-            assert_eq!(price.gradients, if due { 6 } else { 2 }, "{spec}");
+            assert_eq!(price.evaluations, if due { 6 } else { 4 }, "{spec}");
+            assert_eq!(price.gradients, if due { 4 } else { 2 }, "{spec}");
             let bound = now.bind(&state, Some(input())).expect("its own");
             let estimate = bound.estimate(Key::new(1), &law.leaf(), cost);
             let estimate = estimate.expect("valid");

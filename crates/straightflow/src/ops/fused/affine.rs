@@ -92,6 +92,7 @@ pub(super) mod kernel {
 
     use super::super::flex::{Stored, has_kernels, row_major, to_tensor};
     use super::super::layer::{bend_and_sum, finish, sum_rows};
+    use super::super::product::{Transposed, product};
     use super::super::tape::{LayerGradients, LayerRule, Wanted, on_the_tape};
     use super::COMPOSED;
 
@@ -116,7 +117,12 @@ pub(super) mod kernel {
     ) -> Tensor<2> {
         let slope = slope.map(|slope| slope as f32);
         let (constant_x, constant_weight) = (x.clone().inner(), weight.clone().inner());
-        let mut value = row_major(constant_x.clone().matmul(constant_weight.clone()));
+        let product = product(
+            constant_x.clone(),
+            constant_weight.clone(),
+            Transposed::Neither,
+        );
+        let mut value = row_major(product);
         let shift = row_major(bias.clone().inner());
         finish(values_mut(&mut value), f32::values(&shift), slope);
         let rule = Affine {
@@ -167,10 +173,10 @@ pub(super) mod kernel {
             let (grad, sums) = before_rectifier(value, grad, self.slope, wanted.bias);
             let weight = wanted
                 .weight
-                .then(|| self.x.clone().transpose().matmul(grad.clone()));
+                .then(|| product(self.x.clone(), grad.clone(), Transposed::Left));
             let input = wanted
                 .input
-                .then(|| grad.matmul(self.weight.clone().transpose()));
+                .then(|| product(grad, self.weight.clone(), Transposed::Right));
             LayerGradients {
                 input,
                 weight,

@@ -7,7 +7,7 @@ use burn::tensor::{Tensor, activation};
 #[cfg(feature = "flex")]
 use super::flex::{Stored, has_kernels, row_major};
 #[cfg(feature = "flex")]
-use super::kernel::{bits_from_uniform, probabilities};
+use super::kernel::bits_from_uniform;
 
 /// `sum_j x_j l_j - ln(1 + exp(l_j))` of each row: the logarithm of the probability of `x` under
 /// independent Bernoulli variables with logits `l`.
@@ -78,17 +78,6 @@ pub(crate) fn bernoulli_sample(
         return Some(f32::new_tensor(z, [n, batch, d, k]));
     }
     None
-}
-
-/// burn's `sigmoid`, much faster where a kernel is at hand: for `f32` tensors of the flex backend
-/// that are on no tape, as in rules and samplers.
-pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    #[cfg(feature = "flex")]
-    if x.dtype() == DType::F32 && has_kernels(&x) {
-        let shape = x.dims();
-        return f32::new_tensor(probabilities(f32::values(&row_major(x))), shape);
-    }
-    activation::sigmoid(x)
 }
 
 /// [`bernoulli_log_prob`] from tensor operations.

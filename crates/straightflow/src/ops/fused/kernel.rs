@@ -6,7 +6,7 @@
 use super::real::Real;
 
 /// Partial sums of a row: one register of the widest instruction set, for `f32`.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 /// Runs a loop with the best instructions of this CPU.
 ///
@@ -176,12 +176,35 @@ fn row_log_prob<R: Real>(logits: &[R], x: &[R], tail: &[R]) -> R {
             lanes[lane] += coordinate(l[lane], x[lane], t[lane]);
         }
     }
+    let mut sum = sum_of_lanes(lanes);
+    for ((l, x), t) in l_rest.iter().zip(x_rest).zip(t_rest) {
+        sum += coordinate(*l, *x, *t);
+    }
+    sum
+}
+
+#[inline(always)]
+fn sum_of_lanes<R: Real>(lanes: [R; LANES]) -> R {
     let mut sum = R::ZERO;
     for lane in lanes {
         sum += lane;
     }
-    for ((l, x), t) in l_rest.iter().zip(x_rest).zip(t_rest) {
-        sum += coordinate(*l, *x, *t);
+    sum
+}
+
+/// The sum of a row, by lanes.
+#[inline(always)]
+pub(super) fn lane_sum<R: Real>(row: &[R]) -> R {
+    let mut lanes = [R::ZERO; LANES];
+    let (blocks, rest) = row.as_chunks::<LANES>();
+    for block in blocks {
+        for lane in 0..LANES {
+            lanes[lane] += block[lane];
+        }
+    }
+    let mut sum = sum_of_lanes(lanes);
+    for x in rest {
+        sum += *x;
     }
     sum
 }
@@ -206,14 +229,12 @@ fn slope_of<R: Real>(l: R, x: R, rare: R) -> R {
 
 /// Each row of a matrix times its own number.
 pub(super) fn scale_rows<R: Real>(matrix: &[R], d: usize, by: &[R]) -> Vec<R> {
-    let mut out = matrix.to_vec();
+    let mut out = Vec::with_capacity(matrix.len());
     vectorised(
         #[inline(always)]
         || {
-            for (row, by) in out.chunks_exact_mut(d).zip(by) {
-                for x in row {
-                    *x = *by * *x;
-                }
+            for (row, by) in matrix.chunks_exact(d).zip(by) {
+                out.extend(row.iter().map(|x| *by * *x));
             }
         },
     );
@@ -225,22 +246,6 @@ pub(super) fn scale_rows<R: Real>(matrix: &[R], d: usize, by: &[R]) -> Vec<R> {
 fn rare_probability<R: Real>(l: R) -> R {
     let e = l.exp_of_minus_abs();
     e / (R::ONE + e)
-}
-
-/// `sigmoid(l)`.
-pub(super) fn probabilities<R: Real>(logits: &[R]) -> Vec<R> {
-    let mut out = vec![R::ZERO; logits.len()];
-    vectorised(
-        #[inline(always)]
-        || {
-            for (out, l) in out.iter_mut().zip(logits) {
-                let e = l.exp_of_minus_abs();
-                let likely = R::ONE / (R::ONE + e);
-                *out = if *l >= R::ZERO { likely } else { e * likely };
-            }
-        },
-    );
-    out
 }
 
 /// Turns uniform numbers, any number for each logit, into bits: the less likely value occurs where

@@ -16,11 +16,16 @@ mod affine;
 mod bernoulli;
 mod bits;
 #[cfg(feature = "flex")]
+pub(crate) mod control;
+mod elementwise;
+#[cfg(feature = "flex")]
 mod flex;
 #[cfg(feature = "flex")]
 mod kernel;
 #[cfg(feature = "flex")]
 mod layer;
+#[cfg(feature = "flex")]
+mod product;
 #[cfg(feature = "flex")]
 mod real;
 #[cfg(feature = "flex")]
@@ -28,5 +33,6 @@ mod tape;
 
 pub use affine::{affine, composed_layers};
 pub use bernoulli::bernoulli_log_prob;
-pub(crate) use bernoulli::{bernoulli_sample, sigmoid};
+pub(crate) use bernoulli::bernoulli_sample;
 pub use bits::{BitInput, BitRows, bit_affine};
+pub(crate) use elementwise::{RelaxedBits, relaxed_bits, sigmoid, sigmoid_pullback, tanh};
