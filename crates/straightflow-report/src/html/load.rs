@@ -168,19 +168,18 @@ fn rows(path: &Path, summary: &Object) -> Result<Vec<Object>, ReportError> {
         .collect()
 }
 
-/// The plots of a run: those that are drawn from its summary, then the other files, results before
-/// explanations, each kind by name.
+/// The plots of a run: those that are drawn from its summary. Otherwise the files, results before
+/// explanations, each kind by name. Both would show a plot twice if it had another name once.
 fn figures(directory: &Path, page: &Page) -> Result<Vec<Figure>, ReportError> {
     const ORDER: [&str; 5] = ["curves", "pareto", "log-variance", "weights", "flow"];
     let mut figures = Vec::new();
     for (name, svg) in &page.figures {
         figures.push(Figure::parse(&directory.join(name), svg)?);
     }
-    let drawn = |file: &Path| page.figures.iter().any(|(name, _)| file.ends_with(name));
+    if !figures.is_empty() {
+        return Ok(figures);
+    }
     for file in files(directory, "svg", &ORDER)? {
-        if drawn(&file) {
-            continue;
-        }
         if let Some(text) = read(&file)? {
             figures.push(Figure::parse(&file, &text)?);
         }

@@ -48,7 +48,7 @@ pub struct Page {
     pub findings: Vec<Finding>,
     /// Its part of the table that a report opens with.
     pub glance: Option<Glance>,
-    /// Plots as SVG with the names of their files; they stand in place of files of the same names.
+    /// Plots as SVG with the names of their files. If there are any, the run's own SVG files are not shown.
     pub figures: Vec<(String, String)>,
 }
 
