@@ -38,7 +38,7 @@ fn bad_settings_exit_with_two_and_write_nothing() {
         ),
         (
             &["--device", "cuda"],
-            "this program was built without `cuda`: build it with --features cuda",
+            "this program was built without `cuda`: rebuild it with --features cuda",
         ),
         (
             &["--images", "0"],
