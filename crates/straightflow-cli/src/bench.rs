@@ -19,9 +19,9 @@ use straightflow_experiments::vae::{
 use crate::screen::Terminal;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow bench                                              every estimator of the table
+  straightflow bench                                              every estimator of Table 2
   taskset -c 0 straightflow bench --arch linear --estimators straight-through arm --json
-Each step takes one thread. Other work on the machine slows it down, so compare the least times within
+Each step runs on one thread. Other work on the machine slows it down, so compare the fastest times within
 one run.";
 
 #[derive(Args)]

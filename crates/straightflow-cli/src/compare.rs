@@ -16,7 +16,7 @@ pub const EXAMPLES: &str = "Examples:
   straightflow compare --family bernoulli --cost quad
   straightflow compare --family poisson --cost sigm --budget 16 --json
   straightflow compare --family categorical --estimators reinmax carms unordered-set
-On a model of your own, call `straightflow::compare::compare`.";
+On your own model, call `straightflow::compare::compare`.";
 
 /// Copies of a variable that are estimated in one call.
 const COPIES: usize = 500;

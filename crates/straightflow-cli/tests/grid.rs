@@ -246,7 +246,7 @@ fn a_cell_that_somebody_works_on_is_refused() {
     let second = cell(&grid, 0).output().expect("it runs");
     let message = errors(&second);
     assert_eq!(second.status.code(), Some(75), "{message}");
-    let hint = format!("cell 0 is being worked on by process {}", owner.id());
+    let hint = format!("cell 0 is being run by process {}", owner.id());
     assert!(message.contains(&hint), "{message}");
     let owner = owner.wait_with_output().expect("it ends");
     assert!(owner.status.success(), "{}", errors(&owner));

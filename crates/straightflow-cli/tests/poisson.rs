@@ -229,7 +229,7 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
     let stranger = place.at("stranger");
     fs::create_dir(&stranger).expect("a directory");
     fs::write(stranger.join("thesis.tex"), "important").expect("written");
-    refused(&small_in(&stranger), "is not empty and not a run", root);
+    refused(&small_in(&stranger), "is neither empty nor a run", root);
 
     let file = place.at("file");
     fs::write(&file, "important").expect("written");

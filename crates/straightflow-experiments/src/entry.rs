@@ -26,8 +26,8 @@ struct Common {
     /// Record the run in this directory, or resume an interrupted run found there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Resume the run in --out with its recorded settings. Other options must agree with them; only
-    /// --epochs may be larger.
+    /// Resume the run in --out with its recorded settings. Other options must agree with them, except
+    /// --epochs, which may be larger.
     #[arg(long, requires = "out")]
     resume: bool,
     /// The number of threads; results do not depend on it [default: all cores].

@@ -213,7 +213,7 @@ fn a_run_that_another_process_works_on_is_refused() {
     let message = errors(&second);
     assert_eq!(second.status.code(), Some(2), "{message}");
     assert!(
-        message.contains("is being written by another process"),
+        message.contains("is in use by another process"),
         "{message}"
     );
     assert_eq!(message.lines().count(), 1, "{message}");

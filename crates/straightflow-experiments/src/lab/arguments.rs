@@ -8,7 +8,7 @@ use super::{LabConfig, PROBLEMS};
 use crate::arguments::{count, given};
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow lab                              tables and recommendations, nothing is written
+  straightflow lab                              prints tables and recommendations, writes no files
   straightflow lab --family poisson --budget 8 --unbiased
   straightflow lab --estimators straight-through pwgf:bandwidth=1sd
   straightflow lab --out runs/lab --json > lab.json

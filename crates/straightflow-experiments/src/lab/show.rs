@@ -351,8 +351,8 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
         );
         let about = match i {
             0 => {
-                "in the tables of every number, the root mean square error of the largest estimate that \
-                  the budget allows"
+                "in the detail tables, the root mean square error of the largest estimate that the budget \
+                  allows"
             }
             _ => "",
         };

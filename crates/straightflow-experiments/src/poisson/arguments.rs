@@ -7,7 +7,7 @@ use super::discriminator::GameObjective;
 use crate::arguments::{Words, count, given, word};
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow poisson                                 the table, nothing is written
+  straightflow poisson                                 prints the table, writes no files
   straightflow poisson --out runs/poisson              with records and plots; interrupted runs
                                                        resume
   straightflow poisson --estimators pwgf matched:muprop --seeds 5

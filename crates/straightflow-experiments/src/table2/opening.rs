@@ -218,6 +218,8 @@ fn published(estimator: &str, arch: &str) -> Option<f64> {
 fn seeds(count: usize) -> String {
     match count {
         1 => "one seed".to_owned(),
+        2 => "two seeds".to_owned(),
+        3 => "three seeds".to_owned(),
         count => format!("{count} seeds"),
     }
 }

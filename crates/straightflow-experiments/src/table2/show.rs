@@ -338,7 +338,7 @@ mod tests {
         ];
         let remark = remarks(rows).remove(1);
         assert!(
-            remark.contains("numbers of REBAR and Gumbel-softmax were"),
+            remark.contains("numbers for REBAR and Gumbel-softmax were"),
             "{remark}"
         );
         assert_eq!(enumeration(&["a", "b", "c"]), "a, b and c");

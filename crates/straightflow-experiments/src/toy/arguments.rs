@@ -7,7 +7,7 @@ use super::{Subject, ToyConfig, VarianceConfig};
 use crate::arguments::{count, given};
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow toy                              the table, nothing is written
+  straightflow toy                              prints the table, writes no files
   straightflow toy --out runs/toy               with records and plots; interrupted runs
                                                 resume
   straightflow toy --estimators arm disarm reinforce:baseline=loo,samples=2 --seeds 5

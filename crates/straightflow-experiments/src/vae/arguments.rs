@@ -61,8 +61,7 @@ const CENTRINGS: &Words = &[
 ];
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow vae --epochs 1                              straight-through on the linear model, nothing
-                                                           is written
+  straightflow vae --epochs 1                              straight-through on the linear model, no files
   straightflow vae --arch nonlinear --estimator arm --epochs 100 --out runs/arm
   straightflow vae --out runs/arm --resume                 resumes after an interruption
   straightflow vae --out runs/arm --resume --epochs 400    makes the run longer

@@ -21,7 +21,7 @@ pub enum VaeError {
     /// The dynamic protocol without greyscale images.
     #[error(
         "the dynamic protocol draws the pixels of greyscale images, but the bundled images are binary: \
-         name a directory with IDX files with --data DIR"
+         name a directory of IDX files with --data DIR"
     )]
     NoGreyImages,
     /// The threshold protocol with images that are binary already.
