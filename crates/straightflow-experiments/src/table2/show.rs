@@ -243,7 +243,7 @@ fn greyscale(rows: &[TableRow]) -> Option<String> {
     (!names.is_empty()).then(|| {
         format!(
             "The paper's numbers for {} were probably obtained on greyscale images, because the public scripts of \
-             the time bypass the thresholding for these methods. If so, they cannot be compared with ours, \
+             the time skip the thresholding for some methods. If so, they cannot be compared with ours, \
              which are for binary images.",
             enumeration(&names)
         )
