@@ -68,8 +68,8 @@ method! {
         bias: exact on "polynomials of one coordinate, up to the order",
         needs: [Gradient],
         price: [1, 1],
-        reference: "derived in the documentation of `Fini` from the Chen-Stein identity (Chen 1975, doi \
-                    10.1214/aop/1176996359) and the Adams-Moulton formulas (Hairer, Norsett, Wanner 1993, \
+        reference: "derived in the documentation of `Fini` from the Chen-Stein identity (Chen 1975, Annals \
+                    of Probability 3, 534-545) and the Adams-Moulton formulas (Hairer, Norsett, Wanner 1993, \
                     doi 10.1007/978-3-540-78862-1, section III.1)",
         layers: Tape,
     }
