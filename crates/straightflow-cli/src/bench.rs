@@ -19,9 +19,9 @@ use straightflow_experiments::vae::{
 use crate::screen::Terminal;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow bench                                              every estimator of the table
+  straightflow bench                                              every estimator of Table 2
   taskset -c 0 straightflow bench --arch linear --estimators straight-through arm --json
-Each step takes one thread. Other work on the machine slows it down, so compare the least times within
+Each step runs on one thread. Other work on the machine slows it down, so compare the fastest times within
 one run.";
 
 #[derive(Args)]
@@ -29,8 +29,8 @@ pub struct Arguments {
     /// The networks, space-separated [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: those of the
-    /// table].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: those of
+    /// Table 2].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// The latent variables.
@@ -41,22 +41,22 @@ pub struct Arguments {
         value_parser = word::<Latent>(LATENTS)
     )]
     latent: Latent,
-    /// What tensors are computed on.
+    /// The device to compute on.
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = word::<Processor>(PROCESSORS))]
     device: Processor,
     /// Images per step, space-separated.
     #[arg(long, value_name = "N", num_args = 1.., default_values_t = [25, 50, 200], value_parser = count::<usize>)]
     batch: Vec<usize>,
-    /// Steps of a repetition.
+    /// Steps per repetition.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
-    /// Steps before the first repetition.
+    /// Warm-up steps before the first repetition.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = count::<u64>)]
     warmup: u64,
-    /// Repetitions.
+    /// The number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     repetitions: u64,
-    /// A directory with IDX files [default: MNIST as it comes with the program].
+    /// A directory with IDX files [default: the bundled MNIST].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Print JSON.

@@ -16,7 +16,7 @@ pub const EXAMPLES: &str = "Examples:
   straightflow compare --family bernoulli --cost quad
   straightflow compare --family poisson --cost sigm --budget 16 --json
   straightflow compare --family categorical --estimators reinmax carms unordered-set
-On a model of your own, call `straightflow::compare::compare`.";
+On your own model, call `straightflow::compare::compare`.";
 
 /// Copies of a variable that are estimated in one call.
 const COPIES: usize = 500;
@@ -24,20 +24,20 @@ const COPIES: usize = 500;
 #[derive(Args)]
 pub struct Arguments {
     /// The family: bernoulli, categorical, poisson, binomial, negative-binomial, geometric, subset or
-    /// rounded. Its variables are those of `lab`.
+    /// rounded. The problems are those of `lab`.
     #[arg(long, value_name = "FAMILY", value_parser = family)]
     family: FamilyKind,
     /// The cost, by its id in `lab`, such as quad, sigm or step [default: all].
     #[arg(long, value_name = "COST")]
     cost: Option<String>,
-    /// Evaluations of the cost and backward passes through it that one estimate may take.
+    /// The budget of one estimate, in evaluations of the cost and backward passes through it.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<usize>)]
     budget: usize,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all that take the
-    /// variable].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all that support
+    /// the family].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
-    /// Independent estimates of each.
+    /// Independent estimates per method.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = count::<usize>)]
     replicates: usize,
     /// The seed of all randomness.
@@ -125,7 +125,7 @@ fn nothing(arguments: &Arguments) -> String {
     match costs.as_slice() {
         [] => format!("the laboratory has no {family} variable"),
         costs => format!(
-            "no such cost of {family} variables: take {}",
+            "there is no such cost for {family} variables: choose from {}",
             costs.join(", ")
         ),
     }

@@ -22,10 +22,10 @@ pub struct CellArguments {
     /// The directory of the run.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// The number of the cell, from 0 on.
+    /// The number of the cell, counted from 0.
     #[arg(value_name = "N")]
     cell: usize,
-    /// Threads; the results do not depend on them.
+    /// The number of threads; results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
 }

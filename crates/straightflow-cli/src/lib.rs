@@ -52,16 +52,16 @@ enum Command {
   straightflow report results/2026-11-18-toy --text"
     )]
     Report(report::Arguments),
-    /// Run every experiment and write one HTML page: our tables beside the paper's numbers, and plots.
+    /// Run every experiment and write one HTML page: plots, and our tables beside the paper's numbers.
     #[command(display_order = 0, after_help = reproduce::EXAMPLES)]
     Reproduce(reproduce::Arguments),
-    /// Compare methods on a built-in cost: bias, standard deviation, price, time, and which to use.
+    /// Compare methods on a built-in cost: bias, standard deviation, price, time, and a recommendation.
     #[command(display_order = 100, after_help = compare::EXAMPLES)]
     Compare(compare::Arguments),
-    /// Time a training step, for estimators and architectures.
+    /// Time a training step for any estimators and architectures.
     #[command(display_order = 103, after_help = bench::EXAMPLES)]
     Bench(bench::Arguments),
-    /// Run one cell of a grid: what each task of --submit runs.
+    /// Run one cell of a grid; each task that --submit creates does this.
     #[command(display_order = 104, after_help = grid::CELL_EXAMPLES)]
     Cell(grid::CellArguments),
     /// Show the progress of a grid: cells done, running, waiting, or failed and why.

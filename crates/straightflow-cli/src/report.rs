@@ -9,13 +9,13 @@ use straightflow_report::html;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Directories of finished runs; the page orders them itself.
+    /// Directories of finished runs, in any order.
     #[arg(required = true, value_name = "DIR")]
     runs: Vec<PathBuf>,
-    /// The page to write. An older report is replaced, any other file is not.
+    /// The page to write. Replaces an older report, but no other file.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
-    /// Print the tables to the terminal and write no page.
+    /// Print the tables to the terminal instead of writing a page.
     #[arg(long, conflicts_with = "out")]
     text: bool,
 }

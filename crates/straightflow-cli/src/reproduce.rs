@@ -13,8 +13,8 @@ use crate::interrupt::Interrupted;
 use crate::ui::say;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow reproduce --quick              about three minutes on two cores; out/report.html
-  straightflow reproduce --full --out paper   the whole protocol: more than a day on two cores
+  straightflow reproduce --quick              about three minutes on two cores; writes out/report.html
+  straightflow reproduce --full --out paper   the full protocol: more than a day on two cores
 Interrupted runs resume: repeat the command.";
 
 #[derive(Args)]
@@ -23,7 +23,7 @@ pub struct Arguments {
     /// this is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Run every experiment with its default settings, and train autoencoders for the whole protocol.
+    /// Run every experiment with its default settings, and train the autoencoders for the full protocol.
     #[arg(long)]
     full: bool,
     /// Write the records and the page to this directory.

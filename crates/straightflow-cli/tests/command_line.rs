@@ -67,7 +67,7 @@ fn bad_input_exits_with_two_and_says_what_was_meant() {
         (&["list", "--json", "--markdown"], "cannot be used with"),
         (
             &["compare", "--family", "poisson", "--cost", "coupled"],
-            "take aliased, cos1.3",
+            "choose from aliased, cos1.3",
         ),
         (
             &["compare", "--family", "poisson", "--estimators", "disram"],

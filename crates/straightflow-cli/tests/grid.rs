@@ -246,7 +246,7 @@ fn a_cell_that_somebody_works_on_is_refused() {
     let second = cell(&grid, 0).output().expect("it runs");
     let message = errors(&second);
     assert_eq!(second.status.code(), Some(75), "{message}");
-    let hint = format!("cell 0 is being worked on by process {}", owner.id());
+    let hint = format!("cell 0 is being run by process {}", owner.id());
     assert!(message.contains(&hint), "{message}");
     let owner = owner.wait_with_output().expect("it ends");
     assert!(owner.status.success(), "{}", errors(&owner));
@@ -387,9 +387,9 @@ fn bad_input_is_refused_in_one_sentence() {
     let (root, directory) = (place.root.path(), text(&grid));
     let nowhere = place.at("nowhere");
     for command in ["status", "gather"] {
-        refused(&[command, text(&nowhere)], "has no grid", root);
+        refused(&[command, text(&nowhere)], "is not a grid", root);
     }
-    refused(&["cell", text(&nowhere), "0"], "has no grid", root);
+    refused(&["cell", text(&nowhere), "0"], "is not a grid", root);
     refused(
         &["cell", directory, "7"],
         "there is no cell 7: the grid has 1",
@@ -398,7 +398,7 @@ fn bad_input_is_refused_in_one_sentence() {
     let cells = ["--out", directory, "--submit", "script", "--cells", "3"];
     refused(&words(settings, &cells), "there is no cell 3", root);
     let other = ["--out", directory, "--submit", "script", "--p0", "0.4"];
-    refused(&words(settings, &other), "holds another run", root);
+    refused(&words(settings, &other), "holds a different run", root);
     // Without Slurm the script is there all the same.
     let output = straightflow(&words(settings, &["--out", directory, "--submit", "slurm"]))
         .env("PATH", "")

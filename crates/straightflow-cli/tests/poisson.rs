@@ -224,12 +224,12 @@ fn directories_that_do_not_fit_exit_with_two_and_stay_as_they_are() {
     let root = place.root.path();
     let (directory, _) = complete(&place, "run");
     let other = [&small_in(&directory)[..], &["--learning-rate", "1"]].concat();
-    refused(&other, "holds another run", root);
+    refused(&other, "holds a different run", root);
 
     let stranger = place.at("stranger");
     fs::create_dir(&stranger).expect("a directory");
     fs::write(stranger.join("thesis.tex"), "important").expect("written");
-    refused(&small_in(&stranger), "is not empty and not a run", root);
+    refused(&small_in(&stranger), "is neither empty nor a run", root);
 
     let file = place.at("file");
     fs::write(&file, "important").expect("written");

@@ -94,7 +94,7 @@ pub enum Error {
 
     /// A partition asks for more validation images than the training images leave.
     #[error(
-        "{validation} validation images were asked for, but the set has {images} images outside of its test set and at least one must be left to train on"
+        "{validation} validation images are too many: there are {images} images outside the test set, and at least one must be left to train on"
     )]
     Partition {
         /// The images to validate on.
@@ -104,9 +104,7 @@ pub enum Error {
     },
 
     /// Text that names no partition.
-    #[error(
-        "'{text}' is not a partition: write first-N or last-N, such as first-5000 or last-10000"
-    )]
+    #[error("'{text}' is not a split: write first-N or last-N, such as first-5000 or last-10000")]
     PartitionText {
         /// The text as it was given.
         text: String,

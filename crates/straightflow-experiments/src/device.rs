@@ -34,7 +34,7 @@ pub enum Processor {
 #[non_exhaustive]
 pub enum ProcessorError {
     /// The program was built without it.
-    #[error("this program was built without `{0}`: build it with --features {0}")]
+    #[error("this program was built without `{0}`: rebuild it with --features {0}")]
     NotBuilt(&'static str),
     /// The machine has none.
     #[error("no device for `{0}` was found: its driver is missing, or the machine has none")]

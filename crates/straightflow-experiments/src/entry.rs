@@ -23,14 +23,14 @@ struct Common {
     /// Read the settings from a config.toml; other options override them.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     config: Option<PathBuf>,
-    /// Record the run in this directory. An interrupted run that is there resumes.
+    /// Record the run in this directory, or resume an interrupted run found there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Resume the run in --out with its recorded settings. Options that are given must agree with them,
-    /// but for more epochs where there are epochs.
+    /// Resume the run in --out with its recorded settings. Other options must agree with them, except
+    /// --epochs, which may be larger.
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Threads; the results do not depend on them [default: all cores].
+    /// The number of threads; results do not depend on it [default: all cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print the summary as JSON.
@@ -44,11 +44,11 @@ struct Common {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "On a cluster")]
 struct Cluster {
-    /// Run each cell, one independent part of the run, as its own task, on machines that share --out;
-    /// then use `status` and `gather`.
+    /// Run each cell (an independent part of the run) as its own task, on machines that share --out; then
+    /// use `status` and `gather`.
     #[arg(long, value_name = "TO", requires = "out", value_parser = word::<Scheduler>(SCHEDULERS))]
     submit: Option<Scheduler>,
-    /// Submit only these cells: `failed`, or numbers such as 3,7-9 [default: all that are left].
+    /// Submit only these cells: `failed`, or numbers such as 3,7-9 [default: all unfinished cells].
     #[arg(long, value_name = "CELLS", requires = "submit")]
     cells: Option<Selection>,
     /// The Slurm partition.
@@ -64,7 +64,7 @@ struct Cluster {
     /// Run at most this many tasks at once.
     #[arg(long, value_name = "N", requires = "submit", value_parser = clap::value_parser!(u32).range(1..))]
     array_limit: Option<u32>,
-    /// Seconds without a sign of life after which another task takes a cell over [default: 120].
+    /// Seconds without a heartbeat after which another task takes over a cell [default: 120].
     #[arg(long, value_name = "SECONDS", requires = "submit", value_parser = clap::value_parser!(u64).range(1..))]
     lease: Option<u64>,
 }

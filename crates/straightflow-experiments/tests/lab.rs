@@ -389,7 +389,7 @@ fn bad_configurations_are_refused() {
     let message = error(config(&["poisson-6"], &["reinforce"]));
     assert!(message.contains("poisson-50"), "{message}");
     let message = error(config(&["poisson-5"], &["arm"]));
-    assert!(message.contains("no estimator"), "{message}");
+    assert!(message.contains("none of the estimators"), "{message}");
     let refused = Lab::new(config(&["poisson-5"], &["vimco"]));
     assert!(matches!(refused, Err(LabError::Objective { .. })));
     let message = error(LabConfig {

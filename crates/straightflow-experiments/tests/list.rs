@@ -211,6 +211,44 @@ fn recorded_rows_are_those_of_the_longest_runs() {
     }
 }
 
+fn recorded_page(run: &str) -> straightflow_report::page::Page {
+    let summary = std::fs::read(results().join(run).join("summary.json")).expect("a record");
+    let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+    show("table2", &summary).expect("known").expect("a page")
+}
+
+/// A page of the linear networks also shows what is recorded of the others, and of other methods.
+#[test]
+fn pages_show_recorded_runs_of_other_networks() {
+    let page = recorded_page("2026-11-16-table2-linear");
+    let cells = page.glance.expect("a table").cells;
+    let is_there = |column: &str, row: &str| {
+        let mut cells = cells.iter().filter(|cell| cell.value.is_some());
+        cells.any(|cell| cell.column == column && format!("{:?}", cell.row).contains(row))
+    };
+    assert!(is_there("two-layer", "Straight-through"));
+    assert!(is_there("linear", "DisARM"));
+    let about: Vec<&str> = page.findings.iter().map(|found| found.about).collect();
+    assert!(about.contains(&"second order") && about.contains(&"debiased"));
+    // Runs of counts cannot be compared with them.
+    assert!(recorded_page("2026-11-16-table2-counts").glance.is_none());
+}
+
+/// Plots that would show the same or nothing to compare are not drawn.
+#[test]
+fn one_method_has_one_plot() {
+    let names = |run| {
+        let figures = recorded_page(run).figures.into_iter();
+        figures.map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(names("2026-11-16-table2-pwgf"), ["linear-steps.svg"]);
+    assert_eq!(
+        names("2026-11-16-table2-debiased"),
+        ["linear-steps.svg", "linear-variance.svg"]
+    );
+    assert_eq!(names("2026-11-16-table2-unbiased").len(), 3);
+}
+
 /// The table of recommendations in `docs/choosing.md` is that of the recorded laboratory.
 #[test]
 fn documented_recommendations_are_those_of_the_record() {

@@ -26,10 +26,10 @@ fn plots_of_nothing() -> Vec<String> {
         ..Line::default()
     }];
     let numbers = vec![f64::NAN, f64::NEG_INFINITY];
-    let candidate = |x, y| Candidate {
+    let candidate = |price, error| Candidate {
         label: "bad".into(),
-        x,
-        y,
+        price,
+        error,
         group: 100,
     };
     let dot = |value| Dot {
@@ -64,7 +64,7 @@ fn plots_of_nothing() -> Vec<String> {
         }
         .svg(),
         Pareto {
-            x_axis: Axis::Log,
+            error_axis: Axis::Log,
             points: vec![
                 candidate(-1.0, 1.0),
                 candidate(f64::NAN, 2.0),

@@ -158,7 +158,7 @@ pub enum Error {
     },
 
     /// A number of samples that an estimator cannot work with.
-    #[error("`{estimator}` needs at least {needed} sample(s), got {got}")]
+    #[error("`{estimator}` needs at least {needed} {}, got {got}", if *needed == 1 { "sample" } else { "samples" })]
     TooFewSamples {
         /// The estimator's id.
         estimator: &'static str,
@@ -213,8 +213,8 @@ pub enum Error {
 
     /// A sample on the tape of a method that has none.
     #[error(
-        "`{estimator}` is no drop-in: its samples are on no tape, so hand the cost to `estimate`; \
-         for {family} variables these can be drawn: {}",
+        "`{estimator}` has no drop-in `draw`: pass the cost to `estimate` instead; for {family} variables \
+         these have one: {}",
         drop_ins.join(", ")
     )]
     NoDropIn {
@@ -264,15 +264,15 @@ pub enum Error {
 
     /// A cost that captures a distribution of the tape, where it is differentiated on the side.
     #[error(
-        "the cost captures `q` or another distribution of the tape, and a backward pass on the \
-         side would consume the network behind it: take it from the arguments of `estimate_with`"
+        "the cost captures `q` or another distribution on the tape, and a backward pass inside the \
+         estimator would consume its graph: use the arguments of `estimate_with` instead"
     )]
     CapturedTape,
 
     /// An estimator with state of its own that was not given any.
     #[error(
-        "`{estimator}` learns, so it needs its state: use it through a `Sampler`, which has it, or \
-         make it with `init_state` (for several layers `State::stacked`) and attach it with `bind`"
+        "`{estimator}` learns, so it needs a state: use it through a `Sampler`, which has one, or create \
+         one with `init_state` (for several layers `State::stacked`) and attach it with `bind`"
     )]
     MissingState {
         /// The estimator's id.
@@ -410,7 +410,7 @@ fn join(kinds: &[FamilyKind]) -> String {
 fn suggest(near: &Near) -> String {
     match near {
         Near::Similar(words) => format!("did you mean {}?", words.join(", ")),
-        Near::All(words) => format!("known are {}", words.join(", ")),
+        Near::All(words) => format!("choose from {}", words.join(", ")),
     }
 }
 

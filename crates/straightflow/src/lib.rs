@@ -1,8 +1,8 @@
 //! Gradients through discrete random variables, on the [burn](https://burn.dev) tensor framework.
 //!
-//! For a discrete variable `z ~ q_θ`, sampling cuts the chain rule. This crate offers the ways
-//! around, behind one interface: [`estimator`] lists them, [`distribution`] has the variables,
-//! [`exact`] computes the truth by enumeration, and [`Key`] is where all randomness comes from.
+//! For a discrete variable `z ~ q_θ`, the chain rule stops at the sample. This crate has the known ways
+//! around that, behind one interface: [`estimator`] lists them, [`distribution`] has the variables,
+//! [`exact`] computes the exact gradient by enumeration, and [`Key`] is the source of all randomness.
 //!
 //! # Change one line of a model
 //!
@@ -22,7 +22,7 @@
 //! # }
 //! ```
 //!
-//! # Or hand the cost to any estimator
+//! # Or give the cost to any estimator
 //!
 //! ```
 //! use burn::tensor::{Device, Tensor};
@@ -40,12 +40,11 @@
 //! # Ok(())
 //! # }
 //! ```
-
 //!
-//! # Or hold it in a model
+//! # Or make it part of a model
 //!
-//! [`Sampler`](estimator::Sampler) is a method and what it learns as a field of a burn module, and
-//! [`KeyStream`] the keys that its draws take.
+//! [`Sampler`](estimator::Sampler) holds a method and its learned state as a field of a burn module, and
+//! [`KeyStream`] supplies the keys for its draws.
 
 // The macro `method!` names this crate by its name, here and elsewhere.
 extern crate self as straightflow;
@@ -73,9 +72,9 @@ mod relaxed_control;
 
 /// Gradient estimators: every method, and what methods have in common.
 ///
-/// A method is addressed by a [`Spec`](estimator::Spec) such as `straight-through:samples=4`
-/// wherever a person or a file names it, and by its type in code. [`REGISTRY`](estimator::REGISTRY)
-/// is the list of all, [`KINDS`](estimator::KINDS) has it kind by kind:
+/// On the command line and in files a method is named by a [`Spec`](estimator::Spec) such as
+/// `straight-through:samples=4`, and in code by its type. [`REGISTRY`](estimator::REGISTRY) lists
+/// all methods, and [`KINDS`](estimator::KINDS) groups them by kind:
 ///
 #[doc = kinds!()]
 ///
@@ -93,7 +92,7 @@ pub use error::{Error, Result};
 pub use key::{Key, KeyStream};
 pub use ops::{Rule, custom_grad, fused};
 
-/// What most programs need: keys, distributions, estimators, the oracle, and the error.
+/// What most programs need: keys, distributions, estimators, exact gradients, and the error type.
 pub mod prelude {
     pub use crate::compare::{Budget, compare};
     pub use crate::distribution::Distribution;

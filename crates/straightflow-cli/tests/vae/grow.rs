@@ -104,7 +104,7 @@ fn a_run_does_not_become_shorter_than_it_is() {
     refused(&grow(&finished, "0"), "must be at least 1", root);
     // Without the word that says so, another number of epochs is another run.
     let arguments = small_in(&["--epochs", "4"], &finished);
-    refused(&arguments, "holds another run", root);
+    refused(&arguments, "holds a different run", root);
     let before = snapshot(&finished);
     assert!(finish(&grow(&finished, "3"), &finished) == expected);
     assert!(snapshot(&finished) == before, "a complete run changed");
@@ -134,7 +134,7 @@ fn a_table_grows_with_all_of_its_runs() {
     let fewer = [&resume[..], &["--epochs", "1"]].concat();
     refused(&fewer, "cannot end after 1", root);
     let other = [&resume[..], &["--epochs", "3", "--seeds", "2"]].concat();
-    refused(&other, "holds another run", root);
+    refused(&other, "holds a different run", root);
 
     // A table whose cells did not all grow before it was killed.
     let cell = short.join("cells").join("linear-rebar-1");

@@ -28,7 +28,7 @@ fn bad_settings_exit_with_two_and_write_nothing() {
         ),
         (
             &["--protocol", "dynamic"],
-            "give the directory of the IDX files with --data DIR",
+            "name a directory of IDX files with --data DIR",
         ),
         (&["--data", text(&missing)], "missing cannot be read"),
         (&["--data", text(&empty)], "empty holds no image set"),
@@ -38,7 +38,7 @@ fn bad_settings_exit_with_two_and_write_nothing() {
         ),
         (
             &["--device", "cuda"],
-            "this program was built without `cuda`: build it with --features cuda",
+            "this program was built without `cuda`: rebuild it with --features cuda",
         ),
         (
             &["--images", "0"],

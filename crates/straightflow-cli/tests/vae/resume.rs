@@ -38,13 +38,13 @@ fn another_configuration_is_refused_and_changes_nothing() {
     ] {
         for out in [&directory, &whole] {
             let resume = [&["vae", "--resume", "--out", text(out)], &changed[..]].concat();
-            refused(&resume, "holds another run", root);
+            refused(&resume, "holds a different run", root);
         }
         let plain = match changed[0] {
             "--images" | "--bound-samples" => continue,
             _ => [&small_in(&settings, &directory)[..], &changed].concat(),
         };
-        refused(&plain, "holds another run", root);
+        refused(&plain, "holds a different run", root);
     }
     let resume = ["vae", "--resume", "--out", text(&directory)];
     assert!(finish(&resume, &directory) == expected, "other bits");
@@ -73,7 +73,7 @@ fn settings_that_agree_may_be_repeated() {
         fs::remove_file(directory.join("summary.json")).expect("it was there");
     }
     let other = [&resume[..], &["--samples", "3"]].concat();
-    refused(&other, "holds another run", place.root.path());
+    refused(&other, "holds a different run", place.root.path());
 }
 
 /// The page of a report says how to repeat its numbers: not by going on with a run that only we have.
@@ -213,7 +213,7 @@ fn a_run_that_another_process_works_on_is_refused() {
     let message = errors(&second);
     assert_eq!(second.status.code(), Some(2), "{message}");
     assert!(
-        message.contains("is being written by another process"),
+        message.contains("is in use by another process"),
         "{message}"
     );
     assert_eq!(message.lines().count(), 1, "{message}");

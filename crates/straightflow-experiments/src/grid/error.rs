@@ -10,7 +10,7 @@ use straightflow_report::RecordError;
 #[non_exhaustive]
 pub enum GridError {
     /// The directory has no grid.
-    #[error("{} has no grid, there is no cells.json in it; --submit makes one", path.display())]
+    #[error("{} is not a grid: it has no cells.json; create one with --submit", path.display())]
     NoGrid {
         /// The directory.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum GridError {
         count: usize,
     },
     /// The experiment is not one of the list.
-    #[error("the grid is one of `{0}`, which this program does not have")]
+    #[error("the grid belongs to the experiment `{0}`, which this program does not have")]
     UnknownExperiment(String),
     /// The grid was made with other settings.
     #[error(
@@ -47,7 +47,7 @@ pub enum GridError {
     #[error("stopped while waiting for another process")]
     Stopped,
     /// Another process works on the cell.
-    #[error("cell {cell} is being worked on by process {process} on {host}")]
+    #[error("cell {cell} is being run by process {process} on {host}")]
     Busy {
         /// The cell.
         cell: usize,
@@ -57,7 +57,7 @@ pub enum GridError {
         process: u32,
     },
     /// Another process took the cell over, because this one did not renew its lease.
-    #[error("cell {cell} was taken over by another process; what this one did is not used")]
+    #[error("cell {cell} was taken over by another process; the work of this one is discarded")]
     TakenOver {
         /// The cell.
         cell: usize,
@@ -76,7 +76,7 @@ pub enum GridError {
     #[error("no cell is left to submit: {0}")]
     NothingLeft(&'static str),
     /// The scheduler is not there.
-    #[error("sbatch was not found; {} is written and can be submitted elsewhere", script.display())]
+    #[error("sbatch was not found; {} was written and can be submitted elsewhere", script.display())]
     NoScheduler {
         /// The script.
         script: PathBuf,

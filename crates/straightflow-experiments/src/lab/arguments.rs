@@ -8,7 +8,7 @@ use super::{LabConfig, PROBLEMS};
 use crate::arguments::{count, given};
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow lab                              tables and recommendations, nothing is written
+  straightflow lab                              prints tables and recommendations, writes no files
   straightflow lab --family poisson --budget 8 --unbiased
   straightflow lab --estimators straight-through pwgf:bandwidth=1sd
   straightflow lab --out runs/lab --json > lab.json
@@ -17,31 +17,31 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// What the command line offers.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Measure this family only, such as `poisson`.
+    /// Measure only this family, such as `poisson`.
     #[arg(long, value_name = "FAMILY", value_parser = family)]
     family: Option<FamilyKind>,
-    /// Measure only these problems, space-separated, such as bernoulli-0.2 or poisson-5; not together
-    /// with --family [default: all].
+    /// Measure only these problems, space-separated, such as bernoulli-0.2 or poisson-5; cannot
+    /// be combined with --family [default: all].
     #[arg(long, value_name = "ID", num_args = 1.., conflicts_with = "family")]
     problems: Vec<String>,
-    /// Evaluations of the cost and backward passes through it that one estimate may take,
+    /// Budgets of one estimate, in evaluations of the cost and backward passes through it,
     /// space-separated [default: 2 8 32].
     #[arg(long, value_name = "N", num_args = 1.., value_parser = count::<usize>)]
     budget: Vec<usize>,
-    /// Recommend unbiased estimators only.
+    /// Recommend only unbiased estimators.
     #[arg(long)]
     pub(super) unbiased: bool,
     /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all, with some
     /// variants].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
-    /// Independent estimates behind each number of the table [default: 20000].
+    /// Independent estimates used for each number in the table [default: 20000].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     replicates: Option<usize>,
-    /// Independent estimates within each budget [default: a fifth of the others].
+    /// Independent estimates used for each budget [default: a fifth of --replicates].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     budget_replicates: Option<usize>,
-    /// Steps for which learned state is pre-trained, on 32 estimates each [default: 500].
+    /// Steps of pre-training for learned state, on 32 estimates each [default: 500].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     training_steps: Option<usize>,
     /// Adam learning rate of learned state [default: 0.01].
@@ -62,7 +62,7 @@ pub fn family(text: &str) -> Result<FamilyKind, String> {
     let found = known.copied().find(|family| family.to_string() == text);
     found.ok_or_else(|| {
         let known: Vec<String> = FamilyKind::ALL.iter().map(FamilyKind::to_string).collect();
-        format!("no such family: take {}", known.join(", "))
+        format!("there is no such family: choose from {}", known.join(", "))
     })
 }
 

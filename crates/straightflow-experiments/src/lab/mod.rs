@@ -114,7 +114,7 @@ pub enum LabError {
         got: ObjectiveKind,
     },
     /// A variable that is not there.
-    #[error("there is no problem `{id}`: take one of {known}")]
+    #[error("there is no problem `{id}`: choose from {known}")]
     Problem {
         /// The id.
         id: String,
@@ -122,7 +122,7 @@ pub enum LabError {
         known: String,
     },
     /// No estimator takes one of the variables.
-    #[error("no estimator of the list takes {problem}")]
+    #[error("none of the estimators supports {problem}")]
     NoEstimator {
         /// The id of the variable.
         problem: &'static str,

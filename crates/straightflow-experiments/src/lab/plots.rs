@@ -1,41 +1,55 @@
-//! What an estimate costs against its error, for each family.
+//! What an estimate costs against its error, for each family and number of variables.
 
 use straightflow::distribution::FamilyKind;
 use straightflow_report::plot::{Axis, Candidate, Pareto};
 
+use super::recommend::by_size;
 use super::{Row, Standing, Summary, standings};
 use crate::experiment::File;
 
-/// One plot for each family that was measured, with the name of its file.
+/// One plot for each family and number of variables that was measured, with the name of its file.
 pub(super) fn draw(summary: &Summary) -> Vec<File> {
-    let families = FamilyKind::ALL.iter();
-    let drawn = families.filter_map(|family| {
-        let of_family = summary.rows.iter().filter(|row| row.family == *family);
-        let rows: Vec<&Row> = of_family.collect();
-        let name = format!("pareto-{family}.svg");
-        (!rows.is_empty()).then(|| (name, plot(*family, &rows).into_bytes()))
-    });
-    drawn.collect()
+    let mut files = Vec::new();
+    for family in FamilyKind::ALL {
+        for (variables, rows) in by_size(&summary.rows, *family) {
+            let name = match variables {
+                1 => format!("pareto-{family}.svg"),
+                several => format!("pareto-{family}-{several}.svg"),
+            };
+            files.push((name, plot(*family, variables, &rows).into_bytes()));
+        }
+    }
+    files
 }
 
-fn plot(family: FamilyKind, rows: &[&Row]) -> String {
+fn plot(family: FamilyKind, variables: usize, rows: &[&Row]) -> String {
     let standings = standings(rows, |row| row.single.as_ref());
     let point = |standing: &Standing| Candidate {
         label: standing.spec.to_string(),
-        x: standing.price as f64,
-        y: standing.error,
+        price: standing.price as f64,
+        error: standing.error,
         group: usize::from(!standing.unbiased),
     };
+    let variables = match variables {
+        1 => "one variable".to_owned(),
+        several => format!("{several} variables"),
+    };
+    let several_problems = rows.iter().any(|row| row.problem != rows[0].problem);
+    let over = match several_problems {
+        true => "all parameters and costs",
+        false => "all costs",
+    };
     let pareto = Pareto {
-        title: format!("Cost and error, {family}"),
-        caption: "The smallest estimate of each method. The error is the geometric mean over all variables and costs of the root-mean-square error, \
-                  relative to the largest gradient that a cost of the same variance can have. No \
-                  estimator is both cheaper and better than one on the line."
-            .to_owned(),
-        x_label: "evaluations and backward passes of one estimate".to_owned(),
-        y_label: "relative error".to_owned(),
-        x_axis: Axis::Log,
-        y_axis: Axis::Log,
+        title: format!("Cost and error: {family}, {variables}"),
+        caption: format!(
+            "The smallest estimate of each method, cheapest first. The error is the root-mean-square error relative to \
+             the largest gradient that a cost of the same variance can have, as a geometric mean over {over}; \
+             errors below 0.01 count as 0.01. The dashed line is the least error for the price; the methods on it \
+             are in bold."
+        ),
+        price_label: "evaluations and backward passes".to_owned(),
+        error_label: "relative error".to_owned(),
+        error_axis: Axis::Log,
         points: standings.iter().map(point).collect(),
         groups: vec!["unbiased".to_owned(), "biased".to_owned()],
     };

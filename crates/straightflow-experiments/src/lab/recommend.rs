@@ -119,17 +119,25 @@ fn variables(row: &Row) -> usize {
     problem.map_or(0, Problem::variables)
 }
 
+/// The rows of a family by the number of variables, the fewest first.
+pub(super) fn by_size(rows: &[Row], family: FamilyKind) -> Vec<(usize, Vec<&Row>)> {
+    let of_family = || rows.iter().filter(|row| row.family == family);
+    let mut sizes: Vec<usize> = of_family().map(variables).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let of_size = |size| of_family().filter(|row| variables(row) == size).collect();
+    sizes
+        .into_iter()
+        .map(|size| (size, of_size(size)))
+        .collect()
+}
+
 /// What to use for each family, number of variables, budget and need. One-bit problems say nothing
 /// about ten bits, so those are not mixed.
 pub fn recommendations(rows: &[Row], budgets: &[usize]) -> Vec<Recommendation> {
     let mut found = Vec::new();
     for family in FamilyKind::ALL {
-        let of_family = || rows.iter().filter(|row| row.family == *family);
-        let mut sizes: Vec<usize> = of_family().map(variables).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        for size in sizes {
-            let rows: Vec<&Row> = of_family().filter(|row| variables(row) == size).collect();
+        for (size, rows) in by_size(rows, *family) {
             for (index, budget) in budgets.iter().enumerate() {
                 let best = |unbiased| recommend(&rows, size, index, *budget, unbiased);
                 found.extend([false, true].into_iter().filter_map(best));

@@ -22,8 +22,8 @@ pub(super) fn page(summary: &Summary) -> Page {
     );
     Page::new(
         "The laboratory",
-        "Every estimator against the exact gradient, which is found by enumeration, for each variable and \
-         each test cost. The recommendations come from the same numbers: the error is the geometric mean \
+        "Every estimator against the exact gradient, computed by enumeration, for each variable and each \
+         test cost. The recommendations come from the same numbers: the error is the geometric mean \
          over the costs of the root mean square error, relative to the largest gradient that a cost of the \
          same variance can have.",
     )
@@ -34,10 +34,10 @@ pub(super) fn page(summary: &Summary) -> Page {
     .tables(details.into_iter().map(folded))
     .figures(plots::draw(summary))
     .remarks([
-        "Below the name of each cost: bias and standard deviation of the smallest estimate, the deviation \
-         multiplied by the root of the number of draws. !: the bias is above half of the gradient; !!: the \
-         expectation points uphill; error: it cannot be computed. Learned state is trained beforehand; no \
-         budget counts that.",
+        "The column of a cost has bias and standard deviation of the smallest estimate, the latter times the \
+         square root of the number of draws. !: the bias is more than half of the gradient; !!: the expected \
+         estimate points uphill; error: it cannot be computed. Learned state is trained first, and no budget \
+         counts that.",
     ])
 }
 
@@ -139,8 +139,8 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
         // The columns of the other budgets need no words of their own.
         let about = match i {
             0 => {
-                "in the overviews, the error within so many evaluations and backward passes: a geometric mean over the \
-                  costs; a dash where that is too few"
+                "in the overviews, the error with at most this many evaluations and backward passes, as a geometric \
+                  mean over the costs; a dash where that is too few"
             }
             _ => "",
         };
@@ -153,8 +153,8 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
     let table = table.look(
-        "Each cell is bias / standard deviation of one draw; !: the bias is above half of the gradient, !!: the \
-         expectation points uphill. The last columns are the error within a number of evaluations.",
+        "Each cell is bias / standard deviation of one draw; !: the bias is more than half of the gradient, !!: \
+         the expected estimate points uphill. The last columns are the error within each budget.",
     );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
 }
@@ -206,8 +206,8 @@ fn number(x: f64) -> String {
 
 /// What to use, if there is something to choose from.
 fn advice(summary: &Summary) -> Option<Table> {
-    const BEST: &str = "the best";
-    const NEXT: &str = "the next";
+    const BEST: &str = "best";
+    const NEXT: &str = "second best";
     let error = Format::Significant(3);
     let columns = [
         Column::new(
@@ -234,12 +234,12 @@ fn advice(summary: &Summary) -> Option<Table> {
             |one: &Recommendation| one.best.trained,
         )
         .group(BEST)
-        .about("whether it has learned state, which was trained beforehand"),
+        .about("whether it has learned state, which was trained first"),
         Column::new("best.failures", "fails", error, |one: &Recommendation| {
             one.best.failures
         })
         .group(BEST)
-        .about("the costs on which its bias is above half of the gradient or it points uphill"),
+        .about("on how many costs its bias is more than half of the gradient or it points uphill"),
         Column::new("best.worst", "worst", error, |one: &Recommendation| {
             one.best.worst
         })
@@ -256,8 +256,8 @@ fn advice(summary: &Summary) -> Option<Table> {
             one.next.as_ref().map(|next| next.error)
         })
         .group(NEXT),
-        Column::new("problems", "rests on", Format::Plain, rests_on)
-            .about("the variables that were measured, and the costs of each"),
+        Column::new("problems", "based on", Format::Plain, rests_on)
+            .about("the variables that were measured, and how many costs on each"),
     ];
     let label = |one: &Recommendation| {
         let variables = match one.variables {
@@ -278,7 +278,7 @@ fn advice(summary: &Summary) -> Option<Table> {
     let table = Table::new(&columns, &rows, label).look(
         "Look at the number of variables first: what is best for one variable can be too expensive for ten.",
     );
-    (!table.rows.is_empty()).then(|| table.with_caption("recommendations"))
+    (!table.rows.is_empty()).then(|| table.with_caption("Recommendations"))
 }
 
 /// What the costs are.
@@ -300,7 +300,7 @@ fn costs(summary: &Summary) -> Option<Table> {
         "What the names of the costs stand for: s is the variable, or a weighted sum of several, with mean m and \
          standard deviation sd.",
     );
-    (!table.rows.is_empty()).then(|| table.with_caption("costs"))
+    (!table.rows.is_empty()).then(|| table.with_caption("Test costs"))
 }
 
 /// What a recommendation rests on.
@@ -325,8 +325,8 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
         Column::new("single.bias", "bias", significant, |row: &Row| of(row, |one| one.bias))
             .group(SINGLE)
             .about(
-                "expectation of the estimate less the exact gradient, with the noise of the measurement; of \
-                 several coordinates the norm",
+                "expected estimate minus the exact gradient, including the noise of the measurement; for several \
+                 coordinates, the norm",
             ),
         Column::new("single.std", "sd", significant, |row: &Row| of(row, |one| one.std))
             .group(SINGLE)
@@ -351,8 +351,8 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
         );
         let about = match i {
             0 => {
-                "in the tables of every number, the root mean square error of the largest estimate that \
-                  the budget allows"
+                "in the detail tables, the root mean square error of the largest estimate that the budget \
+                  allows"
             }
             _ => "",
         };

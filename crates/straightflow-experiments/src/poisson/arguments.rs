@@ -7,7 +7,7 @@ use super::discriminator::GameObjective;
 use crate::arguments::{Words, count, given, word};
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow poisson                                 the table, nothing is written
+  straightflow poisson                                 prints the table, writes no files
   straightflow poisson --out runs/poisson              with records and plots; interrupted runs
                                                        resume
   straightflow poisson --estimators pwgf matched:muprop --seeds 5
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// The rate of the data [default: 5].
     #[arg(long, value_name = "RATE")]
     rate: Option<f64>,
-    /// The generator's first rate [default: 1].
+    /// The rate at which the generator starts [default: 1].
     #[arg(long, value_name = "RATE")]
     init: Option<f64>,
     /// The generator's parameter [default: direct].
@@ -42,36 +42,35 @@ pub struct Arguments {
     /// What the discriminator minimises [default: log-loss].
     #[arg(long, value_name = "OBJECTIVE", value_parser = word::<GameObjective>(OBJECTIVES))]
     objective: Option<GameObjective>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; after `matched:` the learning
-    /// rate is multiplied by the gain of the paper's pWGF [default: the paper's four and the control
-    /// rows].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated. The prefix `matched:` multiplies
+    /// the learning rate by the gain of the paper's pWGF [default: the paper's four and control rows].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<String>,
-    /// The common learning rate of the generators, which take plain gradient steps [default: 2.5].
+    /// The learning rate of all generators, which take plain gradient steps [default: 2.5].
     #[arg(long, value_name = "LR")]
     learning_rate: Option<f64>,
-    /// The samples of each batch [default: 200].
+    /// Samples per batch [default: 200].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     samples: Option<usize>,
-    /// A fixed data set of this size for each seed; 0 for fresh data in each iteration [default: 0].
+    /// Use a fixed data set of this size for each seed, or fresh data in each iteration if 0 [default: 0].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     data: Option<usize>,
-    /// Epochs [default: 120].
+    /// The number of epochs [default: 120].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     epochs: Option<usize>,
-    /// The iterations of an epoch [default: 10].
+    /// Iterations per epoch [default: 10].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     iterations: Option<usize>,
-    /// The epochs at the end over which statistics are taken [default: 20, at most half of all].
+    /// Compute the statistics over this many epochs at the end [default: 20, at most half of all].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     tail: Option<usize>,
-    /// Games for each estimator [default: 20].
+    /// Games per estimator [default: 20].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     seeds: Option<usize>,
     /// The seed of all randomness [default: 1].
     #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
     seed: Option<u64>,
-    /// Games that are played together; their samples depend on it [default: 10].
+    /// Games that run together in one batch; their samples depend on it [default: 10].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     block: Option<usize>,
 }

@@ -16,24 +16,24 @@ pub(super) fn page(summary: &Summary) -> Page {
     let (look, remarks) = match summary.objective {
         // Where the discriminator is saturated, small spreads say nothing about estimators.
         GameObjective::Literal => (
-            "Look at the column mean: with the objective as printed the rates end away from the data's.",
+            "Look at the column “mean”: with the objective as printed the rates end away from that of the data.",
             vec![found],
         ),
         GameObjective::LogLoss if summary.gaps().is_some() => (
-            "Look at the column sd: the rate's oscillation is small for pWGF, and as small for \
-             straight-through with steps of the same length (matched).",
+            "Look at the column “sd”: the rate oscillates little with pWGF, and just as little with \
+             straight-through when its steps have the same length (matched).",
             [vec![found], controls(&summary.rows)].concat(),
         ),
         GameObjective::LogLoss => (
-            "Look at the column settled: how many games find the rate of the data.",
+            "Look at the column “settled”: how many games find the rate of the data.",
             Vec::new(),
         ),
     };
     Page::new(
         title(summary),
         "A generator with one parameter, the rate of a Poisson variable, plays against a discriminator \
-         that learns to tell its samples from those of the data. Every row is the same game with another \
-         estimator of the generator's gradient.",
+         that learns to tell its samples from those of the data. Every row is the same game with a \
+         different estimator of the generator's gradient.",
     )
     .lead(lead(summary))
     .at(place::POISSON)
@@ -71,7 +71,7 @@ fn title(summary: &Summary) -> String {
     }
 }
 
-/// What the paper's Table 1 comes to.
+/// What the paper's Table 1 measures.
 fn finding(summary: &Summary) -> Option<Finding> {
     let (gap, matched) = summary.gaps()?;
     let paper = summary.row("pwgf:preset=paper")?;
@@ -107,8 +107,8 @@ fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
             .paper(PAPER, |row| row.paper_mean),
         number("time_std", "sd", |row| row.time_std)
             .about(
-                "standard deviation of the rate over the last part of a game, averaged over seeds; the \
-                 paper does not say what its own is taken over",
+                "standard deviation of the rate over the last part of a game, averaged over seeds; the paper \
+                 does not say over what it takes its own",
             )
             .paper(PAPER, |row| row.paper_std),
         number("time_std_error", "s.e. of sd", |row| row.time_std_error)
@@ -120,8 +120,8 @@ fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
         Column::new("settle", "settled", Format::Decimals(0), settle)
             .group(OURS)
             .about(
-                "the iteration after which the rate stays near that of the data; where some games do not get there, \
-                 how many do",
+                "the iteration after which the rate stays near that of the data; if some games never get there, how \
+                 many do",
             ),
     ]
 }
@@ -133,7 +133,7 @@ fn lead(summary: &Summary) -> String {
     };
     let objective = match summary.objective {
         GameObjective::LogLoss => "",
-        GameObjective::Literal => ", with the objective as it is printed",
+        GameObjective::Literal => ", with the objective as printed",
     };
     let seeds = match summary.seeds {
         1 => "1 seed".to_owned(),
@@ -149,7 +149,8 @@ fn lead(summary: &Summary) -> String {
 fn floored(summary: &Summary) -> Option<String> {
     let steps: usize = summary.rows.iter().map(|row| row.floored).sum();
     let floor = FLOOR * summary.rate;
-    (steps > 0).then(|| format!("The rate was held at its floor of {floor} in {steps} steps."))
+    (steps > 0)
+        .then(|| format!("In {steps} steps the rate was held at its lower limit of {floor}."))
 }
 
 /// Rows without numbers in the paper are controls: they tell whether a small spread is the method's or
@@ -180,8 +181,8 @@ fn controls(rows: &[SummaryRow]) -> Vec<String> {
         ),
     };
     vec![
-        "Rows without numbers of the paper are controls. The exact gradient has no noise of an \
-         estimator, so its spread is that of the game itself. A row with a matched gain takes steps as \
+        "Rows without a number from the paper are controls. The exact gradient has no sampling noise, so its \
+         spread is that of the game itself. A row with a matched gain takes steps as \
          short as those of pWGF, and one with unit gain takes pWGF's direction with the steps of the \
          others; together they separate the direction of a step from its length."
             .to_owned(),

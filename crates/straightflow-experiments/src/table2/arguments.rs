@@ -26,22 +26,23 @@ pub struct Arguments {
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
     /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: the paper's; for
-    /// other latent variables, those that take them].
+    /// other latent variables, those that support them].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// Also run estimators that the paper does not have.
     #[arg(long, conflicts_with_all = ["estimators", "config", "resume"])]
     beyond: bool,
-    /// Which images, and the settings that come with them [default: threshold].
+    /// The training protocol: how images become binary, and the settings that go with it [default:
+    /// threshold].
     #[arg(long, value_name = "PROTOCOL", value_parser = word::<Protocol>(PROTOCOLS))]
     protocol: Option<Protocol>,
     /// The latent variables [default: bernoulli].
     #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
     latent: Option<Latent>,
-    /// What tensors are computed on [default: cpu].
+    /// The device to compute on [default: cpu].
     #[arg(long, value_name = "DEVICE", value_parser = word::<Processor>(PROCESSORS))]
     device: Option<Processor>,
-    /// Runs for each architecture and estimator, with the seeds from 1 on [default: 1].
+    /// Runs for each architecture and estimator, with seeds 1, 2, .. [default: 1].
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     seeds: Option<u64>,
     /// Passes over the training images [default: the protocol's].

@@ -1,9 +1,9 @@
 //! The plots of a table: learning curves against steps and against evaluations of the cost, and the
-//! variance of gradients, one of each for every architecture.
+//! variance of gradients, for every architecture. One that would show nothing new is left out.
 
 use straightflow_report::plot::{Axis, Curves, Line};
 
-use super::summary::{TableRow, TableSummary};
+use super::summary::{TableRow, TableSummary, short};
 use crate::experiment::File;
 use crate::looks::look;
 use crate::vae::Epoch;
@@ -59,8 +59,6 @@ fn of_architecture(rows: &[TableRow]) -> Vec<File> {
             curves.svg().into_bytes()
         };
         let steps = lines(rows, |epoch| epoch.step, test);
-        let evaluations = lines(rows, |epoch| epoch.evaluations, test);
-        let variances = lines(rows, |epoch| epoch.step, |epoch| epoch.gradient_variance);
         plots.push((
             format!("{arch}-steps{suffix}.svg"),
             plot(
@@ -70,24 +68,35 @@ fn of_architecture(rows: &[TableRow]) -> Vec<File> {
                 Axis::default(),
             ),
         ));
-        plots.push((
-            format!("{arch}-evaluations{suffix}.svg"),
-            plot(
-                "Test negative ELBO against evaluations",
-                "evaluations of the cost per image (thousands)",
-                evaluations,
-                Axis::default(),
-            ),
-        ));
-        plots.push((
-            format!("{arch}-variance{suffix}.svg"),
-            plot(
-                "Variance of the encoder's gradient",
-                "steps (thousands)",
-                variances,
-                Axis::Log,
-            ),
-        ));
+        // Of equally expensive methods it would be the same picture.
+        if rows
+            .iter()
+            .any(|row| row.evaluations != rows[0].evaluations)
+        {
+            let evaluations = lines(rows, |epoch| epoch.evaluations, test);
+            plots.push((
+                format!("{arch}-evaluations{suffix}.svg"),
+                plot(
+                    "Test negative ELBO against evaluations",
+                    "evaluations of the cost per image (thousands)",
+                    evaluations,
+                    Axis::default(),
+                ),
+            ));
+        }
+        // Variances are there to be compared.
+        if rows.len() > 1 {
+            let variances = lines(rows, |epoch| epoch.step, |epoch| epoch.gradient_variance);
+            plots.push((
+                format!("{arch}-variance{suffix}.svg"),
+                plot(
+                    "Variance of the encoder's gradient",
+                    "steps (thousands)",
+                    variances,
+                    Axis::Log,
+                ),
+            ));
+        }
     }
     plots
 }
@@ -99,7 +108,7 @@ fn lines(
 ) -> Vec<Line> {
     let point = |epoch: &Epoch| Some((x(epoch) as f64 / 1000.0, y(epoch)?));
     let line = |row: &TableRow| Line {
-        label: row.label.clone(),
+        label: short(&row.label),
         points: row.curve.iter().filter_map(point).collect(),
         look: look(&row.estimator),
         ..Line::default()

@@ -39,8 +39,17 @@ pub fn recorded() -> &'static [Recorded] {
 
 /// The record beside a row: one of the same model that was trained for longer.
 pub(super) fn beside(row: &TableRow) -> Option<&'static Recorded> {
-    let comparable = row.latent == "bernoulli" && row.data == "mnist-threshold";
-    let mut known = recorded().iter();
-    let found = known.find(|one| one.arch == row.arch && one.estimator == row.estimator)?;
-    (comparable && found.epochs > row.epochs).then_some(found)
+    let found = of_estimator(row).find(|one| one.arch == row.arch)?;
+    (found.epochs > row.epochs).then_some(found)
+}
+
+/// The records of a row's estimator in all networks that are comparable with it.
+pub(super) fn of_estimator(row: &TableRow) -> impl Iterator<Item = &'static Recorded> {
+    let known = recorded().iter().filter(|_| is_comparable(row));
+    known.filter(|one| one.estimator == row.estimator)
+}
+
+/// Whether a row is of the same latent variables and images as the records.
+pub(super) fn is_comparable(row: &TableRow) -> bool {
+    row.latent == "bernoulli" && row.data == "mnist-threshold"
 }

@@ -5,7 +5,7 @@ use straightflow_report::page::{Column, Format, Label, Page, Table};
 use super::opening::{findings, glance};
 use super::plots;
 use super::recorded::beside;
-use super::summary::{TableRow, TableSummary};
+use super::summary::{TableRow, TableSummary, short};
 use crate::experiment::place;
 use crate::vae::{
     Architecture, BOUND, DEFAULT_PWGF, EVALUATIONS, GRADIENTS, Latent, Protocol, VARIANCE,
@@ -19,7 +19,7 @@ pub(super) fn page(summary: &TableSummary) -> Page {
         &columns(rows, bound_samples),
         rows,
         |row| format!("{}, {}", row.arch, row.latent),
-        |row| Label::new(&row.label, &row.estimator),
+        |row| Label::new(short(&row.label), &row.estimator),
     );
     let failures = summary.failures.iter();
     let remarks = [
@@ -35,13 +35,13 @@ pub(super) fn page(summary: &TableSummary) -> Page {
     let page = Page::new(
         title(rows),
         "Variational autoencoders with discrete latent variables on images of digits: one row for each \
-         estimator of the encoder's gradient, one table for each architecture. Bounds are in nats for each \
-         image and averaged over seeds; lower is better.",
+         estimator of the encoder's gradient, one table for each architecture. Bounds are in nats per image, averaged \
+         over seeds; lower is better.",
     )
     .at(place::TABLE2)
     .findings(findings(rows))
     .tables(tables.into_iter().map(|table| {
-        table.look("Look at the column test: nats per image, lower is better. Compare rows with equal epochs only.")
+        table.look("Look at the column “test”: nats per image, lower is better. Compare only rows with equal epochs.")
     }))
     .figures(plots::draw(summary))
     .remarks(remarks.into_iter().flatten())
@@ -104,7 +104,7 @@ fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
             .group(OURS)
             .about(
                 "negative ELBO of the test images; a positive difference means that the paper's number is \
-                 better; runs shorter than the whole training have none",
+                 better; runs shorter than the full training have none",
             )
             .paper("Table 2", |row| row.paper)
             .compared_if(is_whole),
@@ -144,7 +144,8 @@ fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
             3,
             epochs
                 .group(RECORDED)
-                .about("of a longer run of the same estimator in the repository, if there is one"),
+                .about("of the run; under “longest recorded run”, of the longest run of the same estimator in the \
+                     repository, if it is longer than this one"),
         );
     }
     columns
@@ -166,11 +167,11 @@ fn in_paper(rows: &[TableRow]) -> impl Iterator<Item = &TableRow> {
 fn unfinished(rows: &[TableRow]) -> Option<String> {
     let rows = rows.iter().filter(|row| row.unfinished > 0);
     let names: Vec<String> = rows
-        .map(|row| format!("{}, {} ({})", row.label, row.arch, row.unfinished))
+        .map(|row| format!("{}, {} ({})", short(&row.label), row.arch, row.unfinished))
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "Some runs of these rows failed; their numbers are those of the others: {}.",
+            "Some runs of these rows failed, and their numbers are means over the others: {}.",
             names.join("; ")
         )
     })
@@ -188,9 +189,9 @@ fn unstated_protocol(rows: &[TableRow]) -> Option<String> {
 fn reading_of_pwgf(rows: &[TableRow]) -> Option<String> {
     let shown = rows.iter().any(|row| row.estimator == "pwgf:preset=paper");
     shown.then(|| {
-        "pWGF with the preset of the paper has N = 1 sample for each image, a step eps = 1 and a bandwidth h of \
-         one standard deviation, at least 1, and takes the raw gradient with its control variate. The paper \
-         states none of the three."
+        "pWGF with the preset of the paper uses N = 1 sample per image, a step eps = 1, a bandwidth h of one \
+         standard deviation but at least 1, and the raw gradient with its control variate. The paper does not \
+         state N, eps or h."
             .to_owned()
     })
 }
@@ -217,8 +218,8 @@ fn fewer_epochs(rows: &[TableRow]) -> Option<String> {
             .collect();
         let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
         format!(
-            "We take the paper's numbers to be those after full training: {}. Rows with fewer epochs are at an \
-             earlier point of it: {}.",
+            "We take the paper's numbers to be those after full training: {}. Rows with fewer epochs stopped \
+             earlier: {}.",
             enumeration(&whole),
             short.join(", ")
         )
@@ -241,9 +242,9 @@ fn greyscale(rows: &[TableRow]) -> Option<String> {
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "The paper's numbers of {} were probably obtained on greyscale images, because the public scripts of \
-             the time bypass the thresholding there; then they are not comparable with ours, which are of \
-             binary images.",
+            "The paper's numbers for {} were probably obtained on greyscale images, because the public scripts of \
+             the time skip the thresholding for some methods. If so, they cannot be compared with ours, \
+             which are for binary images.",
             enumeration(&names)
         )
     })
@@ -337,7 +338,7 @@ mod tests {
         ];
         let remark = remarks(rows).remove(1);
         assert!(
-            remark.contains("numbers of REBAR and Gumbel-softmax were"),
+            remark.contains("numbers for REBAR and Gumbel-softmax were"),
             "{remark}"
         );
         assert_eq!(enumeration(&["a", "b", "c"]), "a, b and c");

@@ -143,6 +143,11 @@ fn published(config: &Config) -> Option<f64> {
     in_paper(&config.estimator.to_string())?[place]
 }
 
+/// A label that fits a plot: the paper's method by the name that the page explains.
+pub(super) fn short(label: &str) -> String {
+    label.replace("Projected Wasserstein gradient flow", "pWGF")
+}
+
 /// The paper's numbers of an estimator, in the order of [`Architecture::ALL`].
 pub(super) fn in_paper(spec: &str) -> Option<[Option<f64>; 3]> {
     let found = PUBLISHED.iter().find(|(known, _)| *known == spec);

@@ -7,7 +7,7 @@ use super::{Subject, ToyConfig, VarianceConfig};
 use crate::arguments::{count, given};
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow toy                              the table, nothing is written
+  straightflow toy                              prints the table, writes no files
   straightflow toy --out runs/toy               with records and plots; interrupted runs
                                                 resume
   straightflow toy --estimators arm disarm reinforce:baseline=loo,samples=2 --seeds 5
@@ -21,10 +21,10 @@ pub struct Arguments {
     /// reinforce with each baseline].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
-    /// Runs for each estimator and p0 [default: 20].
+    /// Runs per estimator and p0 [default: 20].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     seeds: Option<usize>,
-    /// Steps of each run [default: 4000; relax 10000].
+    /// Steps per run [default: 4000; relax 10000].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     steps: Option<usize>,
     /// Adam learning rate of the logit [default: 0.01].
@@ -36,13 +36,13 @@ pub struct Arguments {
     /// The values of p0, space-separated [default: 0.49 0.499 0.501 0.51].
     #[arg(long, value_name = "P", num_args = 1..)]
     p0: Vec<f64>,
-    /// p0 of the cost whose gradient's variance is measured [default: 0.499].
+    /// The p0 at which the variance of the gradient is measured [default: 0.499].
     #[arg(long, value_name = "P")]
     variance_p0: Option<f64>,
     /// Steps for which learned state is trained before the variance is measured [default: 4000].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     variance_steps: Option<usize>,
-    /// Independent estimates behind the variance [default: 100000].
+    /// Independent estimates used for the variance [default: 100000].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     variance_replicates: Option<usize>,
     /// The seed of all randomness [default: 1].

@@ -10,7 +10,7 @@ use crate::runner::{Desk, RunError};
 impl Experiment for Toy {
     const ID: &'static str = "toy";
     const ABOUT: &'static str =
-        "The one-bit toy for every estimator: runs, steps to the optimum, log-variance.";
+        "A one-bit toy problem for every estimator: success rate, steps to the optimum, variance.";
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str = "--estimators arm disarm reinforce muprop --seeds 4 --steps 600 --p0 0.45 --variance-steps 100 --variance-replicates 2000";
     const QUICK: &'static [Plan] = &[("toy", "--seeds 2")];

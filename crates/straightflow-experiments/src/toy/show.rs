@@ -13,15 +13,15 @@ pub(super) fn page(summary: &Summary) -> Page {
     Page::new(
         "The one-bit toy",
         "One bit, and a cost whose two values are almost equal: -(z - p0)^2, which is lower by |1 - 2 p0| at \
-         the better value. The optimum is to take that value always, and the gradient that points there is \
-         small compared with its noise.",
+         the better value. The optimum is to always take that value, and the gradient towards it is small compared with its \
+         noise.",
     )
     .fact("seeds", summary.seeds)
     .fact("p0 of the variance", summary.variance_p0)
     .at(place::TOY)
     .table(table.look(format!(
-        "Look at the columns correct: how many runs (of {}) end on the side of the optimum. It is hardest for p0 \
-         nearest to 1/2.",
+        "Look at the columns “correct”: how many of the {} runs end on the side of the optimum. This is hardest for \
+         the p0 nearest to 1/2.",
         summary.seeds
     )))
     .figures(plots(summary))
@@ -50,15 +50,15 @@ fn columns(summary: &Summary) -> Vec<Column<Row>> {
             move |row: &Row| row.runs[i].median_steps,
         );
         let about_right = format!(
-            "the runs, of {}, that end on the side of the optimum",
+            "how many of the {} runs end on the side of the optimum",
             summary.seeds
         );
         columns.push(right.about(about_right).group(&group));
         columns.push(
             steps
                 .about(
-                    "the median of the steps until the optimum has a probability of 0.95; a dash where \
-                     fewer than half of the runs get there",
+                    "median number of steps until the optimum has a probability of 0.95; a dash where fewer than \
+                     half of the runs get there",
                 )
                 .group(&group),
         );
@@ -75,7 +75,7 @@ fn columns(summary: &Summary) -> Vec<Column<Row>> {
     columns.push(
         Column::new("relative_bias", "bias", Format::Decimals(1), relative_bias)
             .unit("%")
-            .about("of the same, relative to the exact gradient; 0 within three standard errors"),
+            .about("bias of the same estimate, relative to the exact gradient; 0 within three standard errors"),
     );
     columns
 }
@@ -111,9 +111,9 @@ pub(super) fn plots(summary: &Summary) -> Vec<File> {
         let dots = Dots {
             title: format!("One bit, p0 = {p0}: steps to the optimum"),
             caption: format!(
-                "The median over {} runs of the steps until the optimum has a probability of 0.95, for \
-                 the {} of {} estimators with which half of the runs get there. Circles are unbiased, \
-                 squares biased.",
+                "The median over {} runs of the number of steps until the optimum has a probability of 0.95, for \
+                 the {} of {} estimators with which half of the runs get there. Circles are unbiased \
+                 methods, squares biased ones.",
                 summary.seeds,
                 arrived.len(),
                 summary.rows.len()

@@ -30,7 +30,7 @@ pub const PROTOCOLS: &Words = &[
     ),
     (
         "dynamic",
-        "Pixels drawn anew in every epoch, batches of 50, a learned prior; needs --data",
+        "Pixels redrawn in every epoch, batches of 50, a learned prior; needs --data",
     ),
     (
         "uncentred",
@@ -44,12 +44,15 @@ pub const LATENTS: &Words = &[
     ("poisson", "200 counts"),
 ];
 const DIRECTS: &Words = &[
-    ("dropped", "The parameters of log q are constants"),
+    (
+        "dropped",
+        "The parameters in log q are treated as constants",
+    ),
     ("kept", "The gradient of log q is part of the estimate"),
 ];
 const PRIORS: &Words = &[
     ("fixed", "Even odds, equal categories, a rate of one"),
-    ("learned", "The same at first, and then learned"),
+    ("learned", "Starts there and is learned"),
 ];
 const CENTRINGS: &Words = &[
     ("none", "x"),
@@ -58,8 +61,7 @@ const CENTRINGS: &Words = &[
 ];
 
 pub(super) const EXAMPLES: &str = "Examples:
-  straightflow vae --epochs 1                              straight-through on the linear model, nothing
-                                                           is written
+  straightflow vae --epochs 1                              straight-through on the linear model, no files
   straightflow vae --arch nonlinear --estimator arm --epochs 100 --out runs/arm
   straightflow vae --out runs/arm --resume                 resumes after an interruption
   straightflow vae --out runs/arm --resume --epochs 400    makes the run longer
@@ -73,10 +75,10 @@ pub struct ImageArguments {
     /// Use at most this many images of each split, for a quick look [default: all].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     pub(crate) images: Option<usize>,
-    /// The draws of the bound at the end [default: 100].
+    /// Draws of the multi-sample bound at the end [default: 100].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     pub(crate) bound_samples: Option<usize>,
-    /// A directory with IDX or .amat files [default: MNIST as it comes with the program].
+    /// A directory with IDX or .amat files [default: the bundled MNIST].
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 }
@@ -90,7 +92,8 @@ pub struct Arguments {
     /// The estimator, as `id` or `id:key=value,key=value` [default: straight-through].
     #[arg(long, value_name = "SPEC")]
     estimator: Option<Spec>,
-    /// Which images, and the settings that come with them [default: threshold].
+    /// The training protocol: how images become binary, and the settings that go with it [default:
+    /// threshold].
     #[arg(long, value_name = "PROTOCOL", value_parser = word::<Protocol>(PROTOCOLS))]
     protocol: Option<Protocol>,
     /// The latent variables [default: bernoulli].
@@ -108,23 +111,23 @@ pub struct Arguments {
     /// Adam learning rate of the estimator's learned state [default: ten times the networks'].
     #[arg(long, value_name = "LR")]
     state_learning_rate: Option<f64>,
-    /// Learning rate of a learned prior, which takes plain gradient steps [default: the protocol's].
+    /// Learning rate of a learned prior, which is trained by plain gradient steps [default: the protocol's].
     #[arg(long, value_name = "LR")]
     prior_learning_rate: Option<f64>,
     /// Images per step [default: the protocol's].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     batch: Option<usize>,
-    /// What becomes of the gradient of log q with respect to the encoder's parameters at fixed
-    /// samples [default: dropped where it is zero in expectation, kept elsewhere].
+    /// Whether to keep the gradient of log q with respect to the encoder's parameters at fixed samples
+    /// [default: dropped where it is zero in expectation, kept elsewhere].
     #[arg(long, value_name = "DIRECT", value_parser = word::<Direct>(DIRECTS))]
     direct: Option<Direct>,
     /// The prior of the top latent layer [default: the protocol's].
     #[arg(long, value_name = "PRIOR", value_parser = word::<Prior>(PRIORS))]
     prior: Option<Prior>,
-    /// What the encoder sees of the pixels [default: the protocol's].
+    /// How pixels x are fed to the encoder [default: the protocol's].
     #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(CENTRINGS))]
     inputs: Option<Centring>,
-    /// What networks see of latent variables [default: the protocol's].
+    /// How latent variables x are fed to the networks [default: the protocol's].
     #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(&CENTRINGS[..2]))]
     latent_inputs: Option<Centring>,
     /// Whether the biases of the pixels start at the logits of their means [default: the
@@ -138,10 +141,10 @@ pub struct Arguments {
     /// [default: the protocol's].
     #[arg(long, value_name = "SPLIT")]
     validation: Option<String>,
-    /// What tensors are computed on [default: cpu].
+    /// The device to compute on [default: cpu].
     #[arg(long, value_name = "DEVICE", value_parser = word::<Processor>(PROCESSORS))]
     device: Option<Processor>,
-    /// Compute the multi-sample bound of the test images every N steps; 0: only at the end [default:
+    /// Compute the multi-sample bound of the test images every N steps, or only at the end if N is 0 [default:
     /// the protocol's].
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     bound_every: Option<u64>,

@@ -20,14 +20,14 @@ pub enum VaeError {
     SamplesTwice(String),
     /// The dynamic protocol without greyscale images.
     #[error(
-        "the dynamic protocol draws the pixels of greyscale images, and the images that come with \
-         the program are binary: give the directory of the IDX files with --data DIR"
+        "the dynamic protocol draws the pixels of greyscale images, but the bundled images are binary: \
+         name a directory of IDX files with --data DIR"
     )]
     NoGreyImages,
     /// The threshold protocol with images that are binary already.
     #[error(
-        "the threshold protocol makes greyscale images binary, and these are binary already: use \
-         --protocol static for them"
+        "the threshold protocol makes greyscale images binary, but these are already binary: use \
+         --protocol static"
     )]
     BinaryImages,
     /// A split without images.
@@ -51,7 +51,9 @@ pub enum VaeError {
     #[error("`{0}` is in the table twice")]
     CellTwice(String),
     /// A table without cells.
-    #[error("the table has no cells: it needs an architecture, an estimator and a seed at least")]
+    #[error(
+        "the table has no cells: it needs at least one architecture, one estimator and one seed"
+    )]
     EmptyTable,
     /// A step failed.
     #[error("training failed in epoch {epoch}, step {step}; earlier checkpoints are kept")]

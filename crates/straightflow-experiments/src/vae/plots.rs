@@ -34,7 +34,7 @@ fn curves(config: &Config, curve: &[Epoch]) -> String {
     let plot = Curves {
         title: format!("Negative ELBO, {}", label(config)),
         caption: format!(
-            "In nats, with one sample for each image, after each epoch. The training images are the first \
+            "In nats, with one sample per image, after each epoch. Training images: the first \
              {TRAIN_SAMPLE}."
         ),
         x_label: "epoch".to_owned(),

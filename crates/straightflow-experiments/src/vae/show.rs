@@ -6,8 +6,8 @@ use super::summary::{Row, StepBound, Summary};
 use crate::experiment::place;
 
 /// What two experiments say about one number.
-pub(crate) const BOUND: &str = "an upper bound on the negative log-likelihood of the test images, from weighted samples; up to noise, at \
-                                most the negative ELBO";
+pub(crate) const BOUND: &str = "an upper bound on the negative log-likelihood of the test images, from weighted samples; it is at most the \
+                                negative ELBO, up to noise";
 pub(crate) const VARIANCE: &str =
     "running variance of the encoder's gradient, summed over its parameters";
 pub(crate) const EVALUATIONS: &str = "evaluations of the cost per step and image";
@@ -22,9 +22,9 @@ pub(super) fn page(summary: &Summary) -> Page {
     );
     Page::new(
         "The variational autoencoder",
-        "An encoder gives the law of discrete latent variables for an image, a decoder the law of the pixels \
-         for the latent variables. Both are trained to make the negative ELBO small, and the estimator gives \
-         the gradient of the encoder. The heading of the table names the architecture, the latent variables \
+        "An encoder maps an image to a distribution of discrete latent variables, and a decoder maps those to a \
+         distribution of the pixels. Both are trained to minimise the negative ELBO; the estimator supplies the \
+         gradient of the encoder. The heading of the table names the architecture, the latent variables \
          and how the images are made binary.",
     )
     .lead(summary.rows.first().map_or_else(String::new, lead))
@@ -46,7 +46,7 @@ fn selected(summary: &Summary) -> Option<String> {
     let of_protocol_b = summary.rows.iter().any(|row| row.protocol == "static");
     let best = summary.selected().filter(|_| of_protocol_b)?;
     Some(format!(
-        "The best validation value, {:.2}, is that after epoch {}; the test value there is {:.2} nats.",
+        "The best validation value, {:.2}, was reached after epoch {}; the test value there is {:.2} nats.",
         best.valid_nelbo, best.epoch, best.test_nelbo
     ))
 }
@@ -57,8 +57,8 @@ fn on_the_way(summary: &Summary) -> Option<String> {
     let better = |a: &&StepBound, b: &&StepBound| a.test_bound.total_cmp(&b.test_bound);
     let best = summary.bounds.iter().min_by(better)?;
     Some(format!(
-        "The {}-sample bound of the test images on the way: {:.2} nats after {} steps, the last of {} \
-         looks; the best is {:.2}, after {}.",
+        "The {}-sample bound on the test images during training: {:.2} nats after {} steps, the last of {} \
+         measurements; the best is {:.2}, after {}.",
         summary.bound_samples,
         last.test_bound,
         last.step,

@@ -14,7 +14,7 @@ pub enum ReportError {
     #[error("a report needs at least one run directory")]
     Nothing,
     /// A directory is not one of a run.
-    #[error("{} is not a run, there is no config.toml in it", path.display())]
+    #[error("{} is not a run: it has no config.toml", path.display())]
     NotARun {
         /// The directory.
         path: PathBuf,

@@ -56,8 +56,10 @@ pub fn grids(images: &[Image]) -> (Vec<Vec<&Image>>, Vec<&Image>) {
 
 impl Image {
     /// Whose reconstructions they are.
-    pub fn name(&self) -> &str {
-        self.model.as_deref().unwrap_or(&self.file)
+    pub fn name(&self) -> String {
+        let name = self.model.as_deref().unwrap_or(&self.file);
+        // What stands for the colon of a specification in the name of a file.
+        name.replace('_', ", ")
     }
 
     /// Takes a file that is a PNG of a size that a page can hold.

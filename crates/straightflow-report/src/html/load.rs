@@ -169,16 +169,19 @@ fn rows(path: &Path, summary: &Object) -> Result<Vec<Object>, ReportError> {
 }
 
 /// The plots of a run: those that are drawn from its summary, then the other files, results before
-/// explanations, each kind by name.
+/// explanations, each kind by name. A file whose name begins with the same word as a drawn plot is one
+/// that an older version made.
 fn figures(directory: &Path, page: &Page) -> Result<Vec<Figure>, ReportError> {
     const ORDER: [&str; 5] = ["curves", "pareto", "log-variance", "weights", "flow"];
     let mut figures = Vec::new();
     for (name, svg) in &page.figures {
         figures.push(Figure::parse(&directory.join(name), svg)?);
     }
-    let drawn = |file: &Path| page.figures.iter().any(|(name, _)| file.ends_with(name));
+    let word = |name: &str| name.split(['-', '.']).next().map(str::to_owned);
+    let drawn: Vec<_> = page.figures.iter().map(|(name, _)| word(name)).collect();
     for file in files(directory, "svg", &ORDER)? {
-        if drawn(&file) {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        if drawn.contains(&word(&name)) {
             continue;
         }
         if let Some(text) = read(&file)? {

@@ -1,5 +1,7 @@
 //! What the page opens with: what was found, and one table over all runs.
 
+use std::cmp::Reverse;
+
 use super::load::Recorded;
 use crate::page::{Column, Finding, Format, GlanceCell, Label, Table};
 
@@ -62,12 +64,14 @@ pub fn glance(runs: &[Recorded]) -> Option<Table> {
     Some(table.with_caption(&first.caption).look(&first.look))
 }
 
-/// The number of a cell that rests on the most.
+/// The number of a cell that rests on the most; of equals the first.
 fn longest<'a>(all: &[&'a GlanceCell], row: &Label, column: &str) -> Option<&'a GlanceCell> {
     let cells = all
         .iter()
         .filter(|cell| cell.row == *row && cell.column == column);
-    cells.copied().max_by_key(|cell| (cell.epochs, cell.seeds))
+    cells
+        .copied()
+        .min_by_key(|cell| Reverse((cell.epochs, cell.seeds)))
 }
 
 type Row = (Label, Vec<Option<GlanceCell>>);

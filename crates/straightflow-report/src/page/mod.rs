@@ -48,7 +48,8 @@ pub struct Page {
     pub findings: Vec<Finding>,
     /// Its part of the table that a report opens with.
     pub glance: Option<Glance>,
-    /// Plots as SVG with the names of their files; they stand in place of files of the same names.
+    /// Plots as SVG with the names of their files. They replace the run's files whose names begin with the
+    /// same word, such as `linear-steps.svg` and `linear-variance.svg`.
     pub figures: Vec<(String, String)>,
 }
 

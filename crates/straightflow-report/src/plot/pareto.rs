@@ -1,4 +1,4 @@
-//! What is paid against what is got: points, with those that nothing beats joined.
+//! What is paid against what it buys: one line for each method, the cheapest first.
 
 use super::frame::{self, Frame, WIDTH};
 use super::labels::width;
@@ -11,37 +11,38 @@ use super::theme;
 pub struct Candidate {
     /// Stands beside the point.
     pub label: String,
-    /// Along the horizontal axis; less is better.
-    pub x: f64,
-    /// Along the vertical axis; less is better.
-    pub y: f64,
+    /// What is paid; less is better.
+    pub price: f64,
+    /// What it buys; less is better.
+    pub error: f64,
     /// Points of one group have one colour and one shape.
     pub group: usize,
 }
 
-/// Points of which less is better in both directions. Those that no other point beats in both are
-/// joined.
+/// Points with a price and an error, both better when smaller. Each has a line of its own, so that its
+/// label always stands beside it; lines of one price stand together. A dashed line follows the least
+/// error for the price, and the points on it have bold labels.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pareto {
     /// The heading.
     pub title: String,
     /// What is to be seen, in a sentence or two: the caption of a report.
     pub caption: String,
-    /// Below the horizontal axis.
-    pub x_label: String,
-    /// Above the vertical axis.
-    pub y_label: String,
-    /// The scale of the horizontal axis.
-    pub x_axis: Axis,
-    /// The scale of the vertical axis.
-    pub y_axis: Axis,
-    /// The points. One without a place on its axes is not drawn.
+    /// Above the prices, which stand on the left.
+    pub price_label: String,
+    /// Below the axis of the error.
+    pub error_label: String,
+    /// The scale of the error.
+    pub error_axis: Axis,
+    /// The points. One without a finite price and a place on the axis is not drawn.
     pub points: Vec<Candidate>,
     /// The names of the groups, for the legend; empty for none.
     pub groups: Vec<String>,
 }
 
-const HEIGHT: f64 = 400.0;
+const ROW: f64 = 18.0;
+/// Between lines of different prices.
+const GAP: f64 = 9.0;
 const LABEL: f64 = theme::TEXT;
 
 impl Pareto {
@@ -49,40 +50,47 @@ impl Pareto {
     pub fn svg(&self) -> String {
         let mut svg = Svg::default();
         let top = frame::heading(&mut svg, &self.title);
-        let top = self.legend(&mut svg, top) + 18.0;
-        let y = Scale::fit(self.y_axis, self.points.iter().map(|point| point.y), false);
+        let top = self.legend(&mut svg, top) + 22.0;
+        let errors = self.points.iter().map(|point| point.error);
+        let x = Scale::fit(self.error_axis, errors, false);
+        let is_drawn = |point: &&Candidate| point.price.is_finite() && x.at(point.error).is_some();
+        let mut points: Vec<&Candidate> = self.points.iter().filter(is_drawn).collect();
+        points.sort_by(|a, b| {
+            let by_price = a.price.total_cmp(&b.price);
+            by_price.then(a.error.total_cmp(&b.error))
+        });
+        let prices = points
+            .iter()
+            .map(|point| width(&short(point.price), theme::TEXT));
+        let rows = rows(&points, top);
+        let bottom = rows.last().map_or(top + ROW, |row| row + ROW / 2.0);
         let frame = Frame {
-            left: Frame::left_for(&y),
+            left: 26.0 + prices.fold(0.0, f64::max),
             right: WIDTH - 16.0,
-            top,
-            bottom: HEIGHT - 46.0,
-            x: Scale::fit(self.x_axis, self.points.iter().map(|point| point.x), false),
-            y,
+            top: top - GAP / 2.0,
+            bottom: bottom + GAP / 2.0,
+            x,
+            y: Scale::fit(Axis::Linear, [0.0, 1.0], true),
         };
-        frame.axes(&mut svg, &self.x_label, &self.y_label);
-
-        let values: Vec<(f64, f64)> = self.points.iter().map(|point| (point.x, point.y)).collect();
-        let front = front(&values);
-        svg.polyline(
-            "axis d1",
-            &[staircase(
-                &frame,
-                &front.iter().map(|i| values[*i]).collect::<Vec<_>>(),
-            )],
-        );
-        let places: Vec<_> = values.iter().map(|value| frame.at(*value)).collect();
-        for (point, place) in self.points.iter().zip(&places) {
-            if let Some(at) = place {
-                let class = format!("mark f{}", point.group % theme::SERIES);
-                let title = format!("{}: {} at {}", point.label, short(point.y), short(point.x));
-                svg.mark(&class, point.group, *at, Some(&title));
+        self.axes(&mut svg, &frame);
+        let front = front(&points);
+        let line = staircase(&frame, &points, &rows, &front);
+        svg.polyline("axis d1", &[line]);
+        for (index, (point, row)) in points.iter().zip(&rows).enumerate() {
+            let before = index.checked_sub(1).map(|before| points[before].price);
+            if before != Some(point.price) {
+                let price = short(point.price);
+                let at = (frame.left - 12.0, row + 4.0);
+                svg.text("muted small", at, Anchor::End, &price);
+                if before.is_some() {
+                    let y = row - (ROW + GAP) / 2.0;
+                    svg.line("grid", (frame.left, y), (frame.right, y));
+                }
             }
+            draw(&mut svg, &frame, point, *row, front.contains(&index));
         }
-        // The front is named first: where room is short, it is what one looks for.
-        let rest = (0..self.points.len()).filter(|index| !front.contains(index));
-        let order: Vec<usize> = front.iter().copied().chain(rest).collect();
-        self.name(&mut svg, &frame, &places, &order);
-        frame::document(HEIGHT, &self.title, &self.caption, svg)
+        let height = frame.bottom + frame.below(&self.error_label);
+        frame::document(height, &self.title, &self.caption, svg)
     }
 
     fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
@@ -108,145 +116,143 @@ impl Pareto {
         }
     }
 
-    /// Labels beside their points, each at the first of several places where it covers nothing.
-    fn name(&self, svg: &mut Svg, frame: &Frame, places: &[Option<(f64, f64)>], order: &[usize]) {
-        let mut taken: Vec<Rectangle> = places
-            .iter()
-            .flatten()
-            .map(|at| Rectangle::around(*at, 4.0))
-            .collect();
-        for index in order {
-            let (point, Some(at)) = (&self.points[*index], places[*index]) else {
-                continue;
-            };
-            let length = width(&point.label, LABEL);
-            let place = candidates(at, length).find(|label| {
-                label.inside(frame) && !taken.iter().any(|other| other.overlaps(label))
-            });
-            // A point without room for its name still has it as its title.
-            let Some(label) = place else { continue };
-            let nearest = (
-                at.0.clamp(label.left, label.right),
-                at.1.clamp(label.top, label.bottom),
-            );
-            if (nearest.0 - at.0).hypot(nearest.1 - at.1) > 9.0 {
-                svg.line("leader axis", at, nearest);
+    fn axes(&self, svg: &mut Svg, frame: &Frame) {
+        let above = (8.0, frame.top - 10.0);
+        svg.text("muted", above, Anchor::Start, &self.price_label);
+        for tick in frame.x.ticks() {
+            if let Some(x) = frame.at_x(tick.value) {
+                svg.line("grid", (x, frame.top), (x, frame.bottom));
             }
-            // The width is an estimate, so the side at the point is the one that is held.
-            let (x, anchor) = if label.right < at.0 {
-                (label.right, Anchor::End)
-            } else if label.left > at.0 {
-                (label.left, Anchor::Start)
-            } else {
-                ((label.left + label.right) / 2.0, Anchor::Middle)
-            };
-            svg.text("small halo", (x, label.bottom - 4.0), anchor, &point.label);
-            taken.push(label);
         }
+        frame.x_axis(svg, &self.error_label, true);
     }
 }
 
-/// The indices of the points that no other point beats, in the order of the first coordinate.
-fn front(points: &[(f64, f64)]) -> Vec<usize> {
-    let finite = |index: &usize| points[*index].0.is_finite() && points[*index].1.is_finite();
-    let mut order: Vec<usize> = (0..points.len()).filter(finite).collect();
-    order.sort_by(|a, b| {
-        let (a, b) = (points[*a], points[*b]);
-        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
-    });
+/// A point and its label, on the side where there is room for it.
+fn draw(svg: &mut Svg, frame: &Frame, point: &Candidate, row: f64, best: bool) {
+    /// From the middle of a point to its label.
+    const BESIDE: f64 = 8.0;
+    let Some(x) = frame.at_x(point.error) else {
+        return;
+    };
+    let class = format!("mark f{}", point.group % theme::SERIES);
+    let (price, error) = (short(point.price), short(point.error));
+    let title = format!("{}: {error} for {price}", point.label);
+    svg.mark(&class, point.group, (x, row), Some(&title));
+    // Bold text is wider.
+    let (class, wider) = match best {
+        true => ("small halo best", 1.1),
+        false => ("small halo", 1.0),
+    };
+    let length = width(&point.label, LABEL) * wider;
+    let (x, anchor) = match x + BESIDE + length < WIDTH - 4.0 {
+        true => (x + BESIDE, Anchor::Start),
+        false => (x - BESIDE, Anchor::End),
+    };
+    svg.text(class, (x, row + 4.0), anchor, &point.label);
+}
+
+/// The heights of the lines of points in the order of their prices.
+fn rows(points: &[&Candidate], top: f64) -> Vec<f64> {
+    let mut y = top + ROW / 2.0;
+    let mut rows = Vec::new();
+    for (index, point) in points.iter().enumerate() {
+        if index > 0 {
+            let same = points[index - 1].price == point.price;
+            y += if same { ROW } else { ROW + GAP };
+        }
+        rows.push(y);
+    }
+    rows
+}
+
+/// The places of the points that no other point beats, among points in the order of price and error.
+fn front(points: &[&Candidate]) -> Vec<usize> {
     let mut least = f64::INFINITY;
-    order.retain(|index| {
-        let better = points[*index].1 < least;
-        least = least.min(points[*index].1);
-        better
-    });
-    order
+    let better = |(index, point): (usize, &&Candidate)| {
+        let better = point.error < least;
+        least = least.min(point.error);
+        better.then_some(index)
+    };
+    points.iter().enumerate().filter_map(better).collect()
 }
 
-/// From point to point by a step to the right and one down: what is between is not attainable.
-fn staircase(frame: &Frame, front: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let places: Vec<_> = front.iter().filter_map(|point| frame.at(*point)).collect();
-    let mut steps: Vec<(f64, f64)> = places.first().copied().into_iter().collect();
-    for pair in places.windows(2) {
-        steps.push((pair[1].0, pair[0].1));
-        steps.push(pair[1]);
-    }
-    steps
-}
-
-#[derive(Clone, Copy)]
-struct Rectangle {
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
-}
-
-impl Rectangle {
-    fn around(at: (f64, f64), radius: f64) -> Self {
-        Self {
-            left: at.0 - radius,
-            right: at.0 + radius,
-            top: at.1 - radius,
-            bottom: at.1 + radius,
+/// Down from each point of the front to the line of the next one, and down to the axis from the last.
+fn staircase(
+    frame: &Frame,
+    points: &[&Candidate],
+    rows: &[f64],
+    front: &[usize],
+) -> Vec<(f64, f64)> {
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for index in front {
+        let Some(x) = frame.at_x(points[*index].error) else {
+            continue;
+        };
+        if let Some((before, _)) = line.last() {
+            line.push((*before, rows[*index]));
         }
+        line.push((x, rows[*index]));
     }
-
-    fn overlaps(&self, other: &Self) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && self.top < other.bottom
-            && other.top < self.bottom
+    if let Some((x, _)) = line.last() {
+        line.push((*x, frame.bottom));
     }
-
-    fn inside(&self, frame: &Frame) -> bool {
-        self.left > frame.left - 4.0
-            && self.right < WIDTH - 2.0
-            && self.top > frame.top - 8.0
-            && self.bottom < frame.bottom + 2.0
-    }
-}
-
-/// Places of a label of this length: right, left, above, below, then the same further away.
-fn candidates(at: (f64, f64), length: f64) -> impl Iterator<Item = Rectangle> {
-    const HEIGHT: f64 = 15.0;
-    let distances = (0..6).map(|ring| 6.0 + 13.0 * f64::from(ring));
-    distances.flat_map(move |distance| {
-        let level = at.1 - HEIGHT / 2.0;
-        let corners = [
-            (at.0 + distance, level),
-            (at.0 - distance - length, level),
-            (at.0 - length / 2.0, at.1 - distance - HEIGHT),
-            (at.0 - length / 2.0, at.1 + distance),
-            (at.0 + distance, level - distance),
-            (at.0 + distance, level + distance),
-            (at.0 - distance - length, level - distance),
-            (at.0 - distance - length, level + distance),
-        ];
-        corners.map(|(left, top)| Rectangle {
-            left,
-            right: left + length,
-            top,
-            bottom: top + HEIGHT,
-        })
-    })
+    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn candidate(price: f64, error: f64) -> Candidate {
+        Candidate {
+            label: format!("{error} for {price}"),
+            price,
+            error,
+            group: 0,
+        }
+    }
+
     #[test]
     fn the_front_is_what_nothing_beats() {
         let points = [
-            (2.0, 2.0),
-            (1.0, 5.0),
-            (3.0, 2.0),
-            (4.0, 1.0),
-            (5.0, 5.0),
-            (1.0, 6.0),
-            (f64::NAN, 0.0),
+            candidate(1.0, 5.0),
+            candidate(1.0, 6.0),
+            candidate(2.0, 2.0),
+            candidate(3.0, 2.0),
+            candidate(4.0, 1.0),
+            candidate(5.0, 5.0),
         ];
-        assert_eq!(front(&points), [1, 0, 3]);
+        let points: Vec<&Candidate> = points.iter().collect();
+        assert_eq!(front(&points), [0, 2, 4]);
+    }
+
+    #[test]
+    fn every_point_has_a_line_and_its_label_beside_it() {
+        let plot = Pareto {
+            points: vec![
+                candidate(2.0, 2.0),
+                candidate(1.0, 2.0),
+                candidate(1.0, 1.0),
+                candidate(f64::NAN, 1.0),
+            ],
+            ..Pareto::default()
+        };
+        let svg = plot.svg();
+        let texts: Vec<&str> = svg.split("<text class=\"small halo").skip(1).collect();
+        assert_eq!(texts.len(), 3, "{svg}");
+        let lines = ["1 for 1", "2 for 1", "2 for 2"];
+        for (text, label) in texts.iter().zip(lines) {
+            assert!(text.contains(label), "{text}");
+        }
+        let heights: Vec<&str> = texts
+            .iter()
+            .filter_map(|text| text.split(" y=\"").nth(1)?.split('"').next())
+            .collect();
+        let heights: Vec<f64> = heights.iter().filter_map(|y| y.parse().ok()).collect();
+        assert!(
+            heights.is_sorted() && heights[0] < heights[2],
+            "{heights:?}"
+        );
     }
 }

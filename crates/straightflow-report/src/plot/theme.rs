@@ -99,6 +99,7 @@ pub fn style() -> String {
          'Helvetica Neue',Arial,sans-serif;font-variant-numeric:tabular-nums}\
          .sf-plot .title{font-size:14px;font-weight:600}\
          .sf-plot .small{font-size:11.5px}\
+         .sf-plot .best{font-weight:600}\
          .sf-plot .axis,.sf-plot .grid{fill:none;stroke-width:1}\
          .sf-plot .reference{fill:none;stroke-width:1;stroke-dasharray:1.5 3}\
          .sf-plot .line{fill:none;stroke-width:2;stroke-linejoin:round}\

@@ -18,7 +18,7 @@ pub enum RecordError {
     },
     /// The directory cannot be made, or not be written to.
     #[error(
-        "{} cannot be used for a run ({reason}); choose a directory that can be written",
+        "{} cannot be used for a run ({reason}); choose a writable directory",
         path.display()
     )]
     Unwritable {
@@ -29,8 +29,8 @@ pub enum RecordError {
     },
     /// The directory belongs to a run with another configuration.
     #[error(
-        "{} holds another run, its config.toml differs in `{line}`; choose another directory or \
-         repeat the run with the recorded configuration", path.display()
+        "{} holds a different run: its config.toml differs in `{line}`; choose another directory or \
+         use the recorded configuration", path.display()
     )]
     AnotherRun {
         /// The directory.
@@ -41,7 +41,7 @@ pub enum RecordError {
     },
     /// The directory has files but no `config.toml`.
     #[error(
-        "{} is not empty and not a run, there is no config.toml in it; choose another directory",
+        "{} is neither empty nor a run: it has no config.toml; choose another directory",
         path.display()
     )]
     NotARun {
@@ -49,7 +49,7 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// Another process has the run open.
-    #[error("{} is being written by another process; wait until it ends", path.display())]
+    #[error("{} is in use by another process; wait until it has finished", path.display())]
     Busy {
         /// The directory.
         path: PathBuf,

@@ -325,19 +325,18 @@ pub fn pareto() -> Pareto {
     let number = |row: &Value, key: &str| row["single"][key].as_f64().unwrap_or(f64::NAN);
     let point = |(index, row): (usize, &Value)| Candidate {
         label: ESTIMATORS[index].into(),
-        x: number(row, "evaluations") + 2.0 * number(row, "gradients"),
-        y: number(row, "bias").hypot(number(row, "std")),
+        price: number(row, "evaluations") + 2.0 * number(row, "gradients"),
+        error: number(row, "bias").hypot(number(row, "std")),
         group: [0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 2, 3][index],
     };
     Pareto {
         title: "Error against cost, Poisson, quadratic".into(),
-        caption: "Root mean square error of one estimate against its evaluations; the line joins \
-                  what nothing beats."
+        caption: "Root mean square error of one estimate, cheapest first; the line is the least error for \
+                  the price."
             .into(),
-        x_label: "evaluations of the cost and its gradient".into(),
-        y_label: "root mean square error".into(),
-        x_axis: Axis::Log,
-        y_axis: Axis::Log,
+        price_label: "evaluations".into(),
+        error_label: "root mean square error".into(),
+        error_axis: Axis::Log,
         points: rows.iter().enumerate().map(point).collect(),
         groups: ["pathwise", "score function", "hybrid", "exact"]
             .map(String::from)

@@ -120,7 +120,8 @@ impl From<Spec> for String {
     }
 }
 
-/// The known words that look like a given one, nearest first; all of them if none does.
+/// The known words that look like a given one, nearest first; all of them in alphabetical order if
+/// none does.
 pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Near {
     let mut scored: Vec<(f64, &str)> = known
         .map(|candidate| {
@@ -137,12 +138,10 @@ pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Near
         .map(|(_, candidate)| (*candidate).to_owned())
         .collect();
     if similar.is_empty() {
-        return Near::All(
-            scored
-                .into_iter()
-                .map(|(_, word)| word.to_owned())
-                .collect(),
-        );
+        let words = scored.into_iter().map(|(_, word)| word.to_owned());
+        let mut all: Vec<String> = words.collect();
+        all.sort_unstable();
+        return Near::All(all);
     }
     Near::Similar(similar)
 }

@@ -150,7 +150,7 @@ method! {
         curvature: DebiasedCurvature = DebiasedCurvature::default(),
         /// The number of moves of each draw along which it is corrected.
         flips: usize [1..] = 1,
-        /// The share of the newest observation in what is learned.
+        /// The weight of the newest observation in the running means.
         rate: f64 [f64::MIN_POSITIVE..1.0] = 0.05,
         /// The number of draws n of one estimate.
         samples: usize = 1,

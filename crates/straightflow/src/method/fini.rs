@@ -14,8 +14,8 @@ method! {
     /// Straight-through with weights by which `f'` at the samples integrates to finite differences.
     ///
     /// The derivative with respect to the log-rate of a Poisson variable is `λ E [f(z+1) - f(z)]`.
-    /// An implicit multistep formula writes the difference by slopes at `z + 1, z, z - 1, ..`, and
-    /// the identity `λ E g(z+1) = E z g(z)` brings all slopes to `z`.
+    /// An Adams-Moulton formula writes the difference in slopes at `z + 1, z, z - 1, ..`, and the
+    /// Chen-Stein identity `λ E g(z+1) = E z g(z)` moves all slopes to `z`.
     ///
     /// * **Estimates** `d/d natural E f(z)`.
     /// * **With** `(1/n) Σ_i w(z_i) f'(z_i)`; for a Poisson variable, with falling factorials
@@ -68,7 +68,9 @@ method! {
         bias: exact on "polynomials of one coordinate, up to the order",
         needs: [Gradient],
         price: [1, 1],
-        reference: "Fini, 2026; the coefficients are those of Adams and Moulton",
+        reference: "derived in the documentation of `Fini` from the Chen-Stein identity (Chen 1975, Annals \
+                    of Probability 3, 534-545) and the Adams-Moulton formulas (Hairer, Norsett, Wanner 1993, \
+                    doi 10.1007/978-3-540-78862-1, section III.1)",
         layers: Tape,
     }
 }

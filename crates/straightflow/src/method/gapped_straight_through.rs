@@ -46,11 +46,11 @@ method! {
     pub struct GappedStraightThrough {}
 
     options GappedStraightThroughConfig {
-        /// By how much the sampled logit exceeds the others at least.
+        /// The least margin by which the sampled logit exceeds the others.
         gap: f64 [0.0..=f64::MAX] = 1.0,
         /// The number of draws n of one estimate.
         samples: usize = 1,
-        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        /// The temperature of the relaxation: a number, or a schedule `1>0.1@1e-5`.
         temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(1.0),
     }
 

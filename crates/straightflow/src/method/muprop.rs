@@ -65,10 +65,10 @@ method! {
     pub struct Muprop { attached: Attached }
 
     options MupropConfig {
-        /// What is subtracted from the cost besides: `none` or `learned` (a network on the
+        /// What else is subtracted from the cost: `none` or `learned` (a network on the
         /// conditioning input).
         baseline: LearnedBaseline = LearnedBaseline::None,
-        /// Of the expansion's value and slope: `unit` or `learned` (from 1 on).
+        /// The coefficients of the expansion (value and slope): `unit`, or `learned` starting from 1.
         coefficients: MupropCoefficients = MupropCoefficients::Unit,
         /// The tanh units of the learned baseline.
         hidden: usize [1..] = 100,

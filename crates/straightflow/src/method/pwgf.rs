@@ -121,8 +121,8 @@ method! {
     pub struct Pwgf { tables: Arc<Mutex<Tables>> }
 
     options PwgfConfig {
-        /// Of the kernel: a number, or `3sd` for three standard deviations, at least 1 (`3sd>0.5`:
-        /// at least 0.5).
+        /// The bandwidth of the kernel: a number, or `3sd` for three standard deviations, at least 1
+        /// (`3sd>0.5`: at least 0.5).
         bandwidth: Bandwidth = Bandwidth::Deviations { factor: 3.0, floor: Bandwidth::FLOOR },
         /// How one-hot vectors are compared: `one-hot` or `per-coordinate`.
         categorical: PwgfCategorical = PwgfCategorical::OneHot,
@@ -135,11 +135,11 @@ method! {
         kernel: KernelFamily = KernelFamily::Rbf,
         /// `mmd`, `mean` or `wasserstein`.
         projection: PwgfProjection = PwgfProjection::Mmd,
-        /// Of the loss behind the drop-in, for a fixed step: `mean` or `sum`.
+        /// How the loss after the drop-in is reduced, for a fixed step: `mean` or `sum`.
         reduction: Reduction = Reduction::Mean,
         /// The number of draws n of one estimate.
         samples: usize = 1,
-        /// Of the flow: `limit` (infinitely small), `relative(0.05)` (in bandwidths) or `fixed(1)`.
+        /// The step of the flow: `limit` (infinitely small), `relative(0.05)` (in bandwidths) or `fixed(1)`.
         step: PwgfStep = PwgfStep::Limit,
     }
 

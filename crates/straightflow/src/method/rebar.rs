@@ -75,18 +75,18 @@ method! {
     pub struct Rebar { step: u64, attached: Attached }
 
     options RebarConfig {
-        /// What is subtracted from the cost besides: `none` or `learned` (a network on the
+        /// What else is subtracted from the cost: `none` or `learned` (a network on the
         /// conditioning input).
         baseline: LearnedBaseline = LearnedBaseline::None,
         /// The scale of the control variate, at its start if it is tuned.
         eta: f64 [f64::MIN..=f64::MAX] = 1.0,
-        /// The temperature is tuned at the steps that this divides.
+        /// The temperature is tuned once every this many steps.
         every: usize [1..] = 1,
         /// The tanh units of the learned baseline.
         hidden: usize [1..] = 100,
         /// The number of draws n of one estimate.
         samples: usize = 1,
-        /// Of the relaxation, at its start if it is tuned.
+        /// The temperature of the relaxation, at the start if it is tuned.
         temperature: f64 = 0.5,
         /// What is learned to lower the variance: `none`, `eta` or `all` (eta and temperature).
         tune: RebarTune = RebarTune::All,

@@ -73,7 +73,7 @@ method! {
         /// What is subtracted from the cost: `none`, `moving-average` (of earlier estimates), `loo`
         /// (the mean of the other draws) or `learned` (a network on the conditioning input).
         baseline: ReinforceBaseline = ReinforceBaseline::None,
-        /// Of the moving average, from 0 up to 1 exclusive.
+        /// The decay of the moving average.
         decay: f64 [0.0..1.0] = 0.9,
         /// The tanh units of the learned network.
         hidden: usize [1..] = 100,

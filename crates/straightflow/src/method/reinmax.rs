@@ -56,7 +56,7 @@ method! {
     options ReinmaxConfig {
         /// The number of draws n of one estimate.
         samples: usize = 1,
-        /// Of one end of the trapezoid, at least 1: a number, or a schedule `2>1@1e-5`.
+        /// The temperature at one end of the trapezoid: a number, or a schedule `2>1@1e-5`.
         temperature: Temperature [1.0..=f64::MAX] = Temperature::Constant(1.0),
     }
 

@@ -83,13 +83,13 @@ method! {
         control: RelaxControl = RelaxControl::Network,
         /// `sum`: the scale of the relaxed cost at the start.
         eta: f64 [f64::MIN..=f64::MAX] = 1.0,
-        /// `sum`: the temperature is tuned at the steps that this divides.
+        /// `sum`: the temperature is tuned once every this many steps.
         every: usize [1..] = 1,
         /// The tanh units of the network.
         hidden: usize [1..] = 100,
         /// The number of draws n of one estimate.
         samples: usize = 1,
-        /// `sum`: of the relaxation at the start.
+        /// `sum`: the temperature of the relaxation at the start.
         temperature: f64 = 0.5,
     }
 

@@ -51,7 +51,7 @@ method! {
     options RelaxedTopKConfig {
         /// The number of draws n of one estimate.
         samples: usize = 1,
-        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        /// The temperature of the relaxation: a number, or a schedule `1>0.1@1e-5`.
         temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(0.5),
     }
 

@@ -59,13 +59,13 @@ method! {
     pub struct TruncatedGumbel {}
 
     options TruncatedGumbelConfig {
-        /// Whole numbers forwards, with the relaxed derivative backwards.
+        /// Use whole numbers in the forward pass and the relaxed derivative in the backward pass.
         hard: bool = false,
         /// The number of draws n of one estimate.
         samples: usize = 1,
         /// The probability of each tail that is cut off, at most 0.1.
         tail: f64 [f64::MIN_POSITIVE..=0.1] = 1e-12,
-        /// Of the relaxation: a number, or a schedule `1>0.1@1e-5`.
+        /// The temperature of the relaxation: a number, or a schedule `1>0.1@1e-5`.
         temperature: Temperature [f64::MIN_POSITIVE..=f64::MAX] = Temperature::Constant(0.5),
     }
 

@@ -440,7 +440,7 @@ fn impossible_combinations_are_refused() {
     assert!(refuse("pwgf:kernel=gauss").contains("kernel"));
     assert!(refuse("pwgf:cv=maybe").contains("on or off"));
     assert!(refuse("pwgf:preset=article").contains("no preset `article`, only paper"));
-    assert!(refuse("second-order-st:baseline=loo").contains("at least 2 sample(s)"));
+    assert!(refuse("second-order-st:baseline=loo").contains("at least 2 samples"));
     let q = Bernoulli::from_logits(tensor(&[0.1], [1, 1], DType::F32)).expect("valid");
     let loo = build("second-order-st:baseline=loo,samples=2");
     let refused = loo.draw(Key::new(1), &q);

@@ -214,7 +214,7 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         error("straight-through:samples=0"),
-        "`straight-through` needs at least 1 sample(s), got 0"
+        "`straight-through` needs at least 1 sample, got 0"
     );
     assert_eq!(
         error("straight-through:preset=paper"),
