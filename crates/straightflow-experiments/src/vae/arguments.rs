@@ -36,6 +36,10 @@ pub const PROTOCOLS: &Words = &[
         "uncentred",
         "Like dynamic, but batches of 100, a fixed prior, nothing centred; needs --data",
     ),
+    (
+        "greyscale",
+        "Like threshold, but with the grey pixels themselves; needs --data",
+    ),
 ];
 /// The latent variables, in words.
 pub const LATENTS: &Words = &[

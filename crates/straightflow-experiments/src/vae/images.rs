@@ -13,11 +13,23 @@ use super::error::VaeError;
 use super::input::Input;
 use super::protocol::{Centring, Protocol};
 
-/// A batch: binary images `[batch, pixels]`, and what the encoder sees of them.
+/// A batch: images `[batch, pixels]`, binary unless the protocol has grey ones, and what the encoder
+/// sees of them.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub x: Tensor<2>,
     pub input: Input,
+}
+
+/// What a model is shown of greyscale images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// Bits that are drawn once.
+    Bits,
+    /// Bits that are drawn anew in every epoch.
+    NewBits,
+    /// The pixels themselves.
+    Grey,
 }
 
 /// The images of a run.
@@ -29,7 +41,7 @@ pub(super) struct Images<'a> {
     /// What the encoder sees of a pixel: `scale * bit + offset`.
     scale: f32,
     offsets: Option<Arc<[f32]>>,
-    dynamic: bool,
+    pixels: Shown,
     key: Key,
     device: Device,
 }
@@ -68,8 +80,11 @@ impl<'a> Images<'a> {
             means,
             scale,
             offsets: offsets.map(Into::into),
-            // Greyscale images are binary once and for all in every other protocol.
-            dynamic: config.protocol == Protocol::Dynamic,
+            pixels: match config.protocol {
+                Protocol::Threshold | Protocol::Static => Shown::Bits,
+                Protocol::Dynamic | Protocol::Uncentred => Shown::NewBits,
+                Protocol::Greyscale => Shown::Grey,
+            },
             key,
             device: device.clone().inner(),
         })
@@ -92,9 +107,9 @@ impl<'a> Images<'a> {
 
     /// Images to train on in an epoch.
     pub fn training(&self, epoch: u64, indices: &[usize]) -> Batch {
-        let seed = match self.dynamic {
-            true => self.key.child(1).child(epoch).seed(),
-            false => self.fixed(),
+        let seed = match self.pixels {
+            Shown::NewBits => self.key.child(1).child(epoch).seed(),
+            Shown::Bits | Shown::Grey => self.fixed(),
         };
         self.batch(seed, indices)
     }
@@ -110,6 +125,9 @@ impl<'a> Images<'a> {
     }
 
     fn batch(&self, seed: [u8; 32], indices: &[usize]) -> Batch {
+        if self.pixels == Shown::Grey {
+            return self.grey(indices);
+        }
         let bits = match self.data.images() {
             Pixels::Binary(images) => {
                 let mut bits = BitRows::new(images.pixels());
@@ -145,6 +163,29 @@ impl<'a> Images<'a> {
         Batch {
             x,
             input: Input::of_bits(seen, &self.device),
+        }
+    }
+}
+
+impl Images<'_> {
+    fn grey(&self, indices: &[usize]) -> Batch {
+        let pixels = self.data.pixels();
+        let mut x = vec![0.0f32; indices.len() * pixels];
+        self.data.batch(indices, &mut x);
+        let mut seen = x.clone();
+        for row in seen.chunks_exact_mut(pixels) {
+            for (pixel, seen) in row.iter_mut().enumerate() {
+                let offset = self.offsets.as_ref().map_or(0.0, |offsets| offsets[pixel]);
+                *seen = self.scale * *seen + offset;
+            }
+        }
+        let tensor = |values| {
+            let shape = [indices.len(), pixels];
+            Tensor::from_data(TensorData::new(values, shape), &self.device)
+        };
+        Batch {
+            x: tensor(x),
+            input: Input::from(tensor(seen)),
         }
     }
 }

@@ -24,6 +24,10 @@ pub enum Protocol {
     /// Protocol E: pixels drawn anew in every epoch, a uniform prior, nothing centred, large batches
     /// and steps, as in the code of double control variates and RODEO.
     Uncentred,
+    /// Protocol A with the grey pixels themselves, which the public scripts of REBAR, RELAX and
+    /// Gumbel-softmax of its time showed to both networks and took the likelihood of. Negative ELBOs
+    /// are not comparable with those of binary images.
+    Greyscale,
 }
 
 impl Protocol {
@@ -34,6 +38,7 @@ impl Protocol {
             Self::Static => "static",
             Self::Dynamic => "dynamic",
             Self::Uncentred => "uncentred",
+            Self::Greyscale => "greyscale",
         }
     }
 
@@ -52,15 +57,19 @@ impl Protocol {
             (_, Some(path)) => directory::load(path)?,
             (Self::Threshold, None) => mnist::load(mnist::Binarisation::Threshold)?,
             (Self::Static, None) => mnist::load(mnist::Binarisation::Stochastic)?,
-            (Self::Dynamic | Self::Uncentred, None) => return Err(VaeError::NoGreyImages),
+            (Self::Dynamic | Self::Uncentred | Self::Greyscale, None) => {
+                return Err(VaeError::NoGreyImages);
+            }
         };
         let binary = matches!(data.images(), Images::Binary(_));
         let data = match self {
             // Bits that were drawn are no thresholded ones.
             Self::Threshold if from.is_some() && binary => return Err(VaeError::BinaryImages),
             Self::Threshold => data.threshold(127),
-            Self::Dynamic | Self::Uncentred if binary => return Err(VaeError::NoGreyImages),
-            Self::Static | Self::Dynamic | Self::Uncentred => data,
+            Self::Dynamic | Self::Uncentred | Self::Greyscale if binary => {
+                return Err(VaeError::NoGreyImages);
+            }
+            Self::Static | Self::Dynamic | Self::Uncentred | Self::Greyscale => data,
         };
         Ok(Source::new(data))
     }
@@ -186,7 +195,7 @@ impl Preset {
             bound_every: 0,
         };
         let mut preset = match protocol {
-            Protocol::Threshold => Self {
+            Protocol::Threshold | Protocol::Greyscale => Self {
                 partition: Partition::TRAIN_55K,
                 epochs: match arch {
                     Architecture::TwoLayer | Architecture::FourLayer => 1500,

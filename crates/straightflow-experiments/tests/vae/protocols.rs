@@ -3,7 +3,7 @@
 use straightflow_data::{Dataset, GreyImages, Images};
 use straightflow_experiments::vae::{
     Architecture, Centring, Config, Epoch, Prior, Protocol, Settings, Source, StepBound, Summary,
-    run,
+    Trainer, run,
 };
 
 use super::training::{Witness, data, small};
@@ -49,6 +49,43 @@ fn protocol_d_looks_at_a_bound_every_thousand_steps() {
         preset(Protocol::Uncentred, Architecture::Linear).bound_every,
         0
     );
+}
+
+/// What a model sees of the first two training images in the first two epochs.
+fn shown(protocol: Protocol) -> [Vec<f32>; 2] {
+    let (config, data) = (preset(protocol, Architecture::Linear), grey());
+    let trainer = Trainer::new(&config, &data).expect("valid settings");
+    [0, 1].map(|epoch| {
+        let images = trainer.training_images(epoch, &[0, 1]);
+        images.to_data().try_to_vec().expect("single precision")
+    })
+}
+
+#[test]
+fn protocols_d_and_e_draw_pixels_anew_in_every_epoch() {
+    for protocol in [Protocol::Dynamic, Protocol::Uncentred] {
+        let [first, second] = shown(protocol);
+        assert!(first.iter().all(|x| *x == 0.0 || *x == 1.0));
+        assert_ne!(first, second, "{}", protocol.name());
+    }
+    let [first, second] = shown(Protocol::Static);
+    assert_eq!(first, second);
+}
+
+#[test]
+fn the_greyscale_protocol_is_that_of_thresholds_with_grey_pixels() {
+    let [first, second] = shown(Protocol::Greyscale);
+    let pixels = (0..784 * 2u32).map(|i| (i * 37 % 251) as f32 / 255.0);
+    assert_eq!(first, pixels.collect::<Vec<_>>());
+    assert_eq!(first, second);
+    let [grey, binary] = [Protocol::Greyscale, Protocol::Threshold]
+        .map(|protocol| preset(protocol, Architecture::Linear));
+    let as_binary = Config {
+        protocol: Protocol::Threshold,
+        ..grey
+    };
+    assert_eq!(as_binary, binary);
+    assert!(Protocol::Greyscale.load(None).is_err());
 }
 
 /// Records of before know nothing of bounds on the way, and without them nothing is recorded of it.
