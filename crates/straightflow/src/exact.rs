@@ -22,13 +22,11 @@ const CHUNK: usize = 1 << 14;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let q = Poisson::from_rates(Tensor::<2>::from_floats([[5.0]], &Device::flex()))?;
 /// // E z^2 = rate + rate^2; by the log-rate, its derivative is rate + 2 rate^2.
 /// let gradient = Exact::default().gradient(&q, |z| z.square())?;
 /// assert!((gradient.into_scalar::<f32>() - 55.0).abs() < 1e-3);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exact {

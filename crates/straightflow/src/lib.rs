@@ -10,7 +10,6 @@
 //! use burn::tensor::{Device, Tensor};
 //! use straightflow::prelude::*;
 //!
-//! # fn main() -> Result<()> {
 //! # let device = Device::flex().autodiff();
 //! # let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 //! let q = Bernoulli::from_logits(logits.clone())?;               // of any rank, on the tape
@@ -18,8 +17,7 @@
 //! let loss = (z - 0.3).square().mean();
 //! let grads = loss.backward();
 //! # assert!(logits.grad(&grads).is_some());
-//! # Ok(())
-//! # }
+//! # Ok::<(), Error>(())
 //! ```
 //!
 //! # Or hand the cost to any estimator
@@ -28,7 +26,6 @@
 //! use burn::tensor::{Device, Tensor};
 //! use straightflow::prelude::*;
 //!
-//! # fn main() -> Result<()> {
 //! # let device = Device::flex().autodiff();
 //! # let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 //! let q = Bernoulli::from_logits(logits.clone())?;
@@ -37,8 +34,7 @@
 //! })?;
 //! let grads = estimate.surrogate.backward();                     // its value is the mean cost
 //! # assert!(logits.grad(&grads).is_some());
-//! # Ok(())
-//! # }
+//! # Ok::<(), Error>(())
 //! ```
 
 //!

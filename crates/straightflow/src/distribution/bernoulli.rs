@@ -19,14 +19,12 @@ use crate::ops::fused::{bernoulli_log_prob, bernoulli_sample, sigmoid};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let logits = Tensor::<2>::from_floats([[0.0, 2.0, -1e4]], &Device::flex());
 /// let q = Bernoulli::from_logits(logits)?;
 /// let z = q.sample(Key::new(1), 1000);
 /// assert_eq!(z.dims(), [1000, 1, 3]);
 /// assert!(q.log_prob(z).into_data().try_to_vec::<f32>().unwrap().iter().all(|x| *x <= 0.0));
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Bernoulli<const R: usize = 2>(Law);

@@ -16,11 +16,9 @@ use crate::ops::fused::sigmoid;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let q = Binomial::from_logits(7, Tensor::<2>::zeros([1, 2], &Device::flex()))?;
 /// assert_eq!(q.mean().into_data().try_to_vec::<f32>().unwrap(), [3.5, 3.5]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Binomial<const R: usize = 2>(Law);

@@ -17,14 +17,12 @@ use crate::ops::{from_host, to_host};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// // A batch of 2, 3 variables each, 4 categories.
 /// let q = Categorical::from_logits(Tensor::<3>::zeros([2, 3, 4], &Device::flex()))?;
 /// let z = q.sample(Key::new(1), 5);
 /// assert_eq!(z.dims(), [5, 2, 3, 4]);
 /// assert_eq!(z.sum().into_scalar::<f32>(), 30.0);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Categorical<const R: usize = 3>(Law);

@@ -33,7 +33,6 @@ const LEAST: f64 = 1e-30;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let x = Tensor::<2>::from_floats([[0.8, -0.25]], &Device::flex());
 /// let q = Rounded::from_values(0.5, x)?;
 /// let z = q.sample(Key::new(1), 1000);
@@ -42,8 +41,7 @@ const LEAST: f64 = 1e-30;
 /// let gradient = Exact::default().gradient(&q, |z| z.square().sum_dim(2))?;
 /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
 /// assert!((gradient[0] - 1.5).abs() < 1e-5 && (gradient[1] + 0.5).abs() < 1e-5);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Rounded<const R: usize = 2>(Law);

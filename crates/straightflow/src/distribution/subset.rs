@@ -42,15 +42,13 @@ thread_local! {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// // Two of four items, for a batch of 3.
 /// let q = Subset::from_logits(2, Tensor::<3>::zeros([3, 1, 4], &Device::flex()))?;
 /// let z = q.sample(Key::new(1), 5);
 /// assert_eq!(z.dims(), [5, 3, 1, 4]);
 /// assert_eq!(z.sum().into_scalar::<f32>(), 30.0);
 /// assert_eq!(q.mean().into_data().try_to_vec::<f32>().unwrap(), [0.5; 12]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Subset<const R: usize = 3>(Law);

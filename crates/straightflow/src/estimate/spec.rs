@@ -12,13 +12,11 @@ use crate::error::{Error, Near, Result};
 /// ```
 /// use straightflow::estimator::Spec;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let spec: Spec = "straight-through:samples=4".parse()?;
 /// let estimator = spec.build()?;
 /// assert_eq!(estimator.draws(), 4);
 /// assert_eq!(estimator.spec(), spec);
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

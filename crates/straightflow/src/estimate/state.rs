@@ -67,7 +67,6 @@ impl StateShape {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let device = Device::flex().autodiff();
 /// let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 /// let x = Tensor::<2>::ones([3, 4], &device); // what the encoder sees
@@ -88,8 +87,7 @@ impl StateShape {
 ///     state = optimiser.step(1e-3, state, own);
 ///     state.update(&estimate);
 /// }
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Module, Debug, Default)]
 pub struct State {

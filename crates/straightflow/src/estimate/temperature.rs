@@ -18,15 +18,13 @@ use super::facts::OptionValue;
 /// ```
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let scheduled = estimator("gumbel-softmax:temperature=1>0.1@0.01")?;
 /// for step in 0..3 {
 ///     let estimator = scheduled.at_step(step)?;
 ///     # let _ = estimator;
 /// }
 /// assert_eq!(scheduled.at_step(300)?.spec().to_string(), "gumbel-softmax:temperature=0.1");
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -126,7 +126,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 2], &Device::flex()))?;
     /// let estimator = estimator("debiased-st:preset=stateless,samples=1000")?;
     /// // Not linear: straight-through would give a mean of 0.5 for both coordinates.
@@ -135,8 +134,7 @@ method! {
     /// })?;
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
     /// assert!(gradient.iter().all(|g| (g - 0.25).abs() < 0.06));
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct DebiasedSt { attached: Attached }
 

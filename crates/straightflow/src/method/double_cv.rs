@@ -34,7 +34,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 3], &Device::flex()))?;
     /// let fixed = estimator("double-cv:alpha=-1,tune=off")?;
     /// let gradient = fixed.gradient(Key::new(1), &q, |z| {
@@ -43,8 +42,7 @@ method! {
     /// // Two draws are exact on a linear cost.
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
     /// assert!(gradient.iter().all(|g| (g - 0.5).abs() < 1e-6));
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct DoubleCv { attached: Attached }
 

@@ -82,7 +82,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
     /// let q = Poisson::from_rates(rates.clone())?;
@@ -90,8 +89,7 @@ method! {
     /// let gradient: f32 = rates.grad(&y.mean().backward()).unwrap().into_scalar();
     /// // The mean is exact, and so is its derivative on average.
     /// assert!((gradient - 1.0).abs() < 0.1);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct ExponentialArrival {}
 

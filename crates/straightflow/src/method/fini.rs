@@ -36,15 +36,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let cubic = estimator("fini:order=3")?;
     /// let q = Poisson::from_log_rates(Tensor::<2>::zeros([4, 2], &Device::flex()))?;
     /// let gradient = cubic.gradient(Key::new(1), &q, |z| {
     ///     z.powi_scalar(3).sum_dim(2)
     /// })?;
     /// assert_eq!(gradient.dims(), [4, 2]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Fini {}
 

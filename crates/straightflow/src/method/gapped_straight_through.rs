@@ -32,7 +32,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
@@ -40,8 +39,7 @@ method! {
     /// let gradient: f32 = logits.grad(&z.sum().backward()).unwrap().into_scalar();
     /// // sigmoid(1) sigmoid(-1), whichever side was drawn.
     /// assert!((gradient - 0.19661193).abs() < 1e-6);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct GappedStraightThrough {}
 

@@ -41,15 +41,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let estimator = GumbelRaoConfig { draws: 100, ..Default::default() }.init()?;
     /// let z = estimator.draw(Key::new(1), &Categorical::from_logits(logits.clone())?)?;
     /// let grads = z.slice([0..1, 0..2, 0..1]).sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 2, 4]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct GumbelRao {}
 

@@ -35,15 +35,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let q = Categorical::from_logits(logits.clone())?;
     /// let y = GumbelSoftmax::default().draw(Key::new(1), &q)?;
     /// let grads = y.square().sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 2, 4]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct GumbelSoftmax {}
 

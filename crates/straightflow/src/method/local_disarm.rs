@@ -38,13 +38,11 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([3, 2], &Device::flex()))?;
     /// let bound = Single::new(&q, (), |z, _, ()| z.sum_dim(2)).of_kind(ObjectiveKind::Bound);
     /// let gradient = estimator("local-disarm:samples=4")?.gradient_of(Key::new(1), &bound)?;
     /// assert_eq!(gradient.dims(), [3, 2]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct LocalDisarm {}
 

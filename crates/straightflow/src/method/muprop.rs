@@ -50,7 +50,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let rates = Tensor::<2>::from_floats([[5.0, 0.5]], &Device::flex());
     /// let q = Poisson::from_rates(rates)?;
     /// let gradient = Muprop::default().gradient(Key::new(1), &q, |z| {
@@ -59,8 +58,7 @@ method! {
     /// // One draw is exact on a linear cost: 2 d rate / d log rate.
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
     /// assert!((gradient[0] - 10.0).abs() < 1e-4 && (gradient[1] - 1.0).abs() < 1e-4);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Muprop { attached: Attached }
 

@@ -106,7 +106,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let rates = Tensor::<2>::full([1, 3], 5.0, &device).require_grad();
     /// let z = Pwgf::default().sample(Key::new(1), &Poisson::from_rates(rates.clone())?, 64)?;
@@ -115,8 +114,7 @@ method! {
     ///
     /// let paper = estimator("pwgf:preset=paper,cv=off")?;
     /// assert_eq!(paper.spec().to_string(), "pwgf:preset=paper,cv=off");
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Pwgf { tables: Arc<Mutex<Tables>> }
 

@@ -56,7 +56,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let logits = Tensor::<2>::zeros([1, 1], &Device::flex());
     /// let q = Bernoulli::from_logits(logits)?;
     /// let estimator = estimator("reinforce:baseline=loo,samples=1000")?;
@@ -64,8 +63,7 @@ method! {
     /// let gradient = estimator.gradient(Key::new(1), &q, |z| z.round())?;
     /// // p (1 - p) (f(1) - f(0))
     /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.01);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Reinforce { attached: Option<Attachment> }
 

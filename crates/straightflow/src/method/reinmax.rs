@@ -38,7 +38,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let q = Categorical::from_logits(logits.clone())?;
@@ -48,8 +47,7 @@ method! {
     /// })?;
     /// assert_eq!(logits.grad(&estimate.surrogate.backward()).unwrap().dims(), [1, 2, 4]);
     /// assert!(estimator("reinmax:temperature=0.9").is_err());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Reinmax {}
 

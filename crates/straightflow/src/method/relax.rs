@@ -54,7 +54,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
     /// let relax = Relax::default();
@@ -71,8 +70,7 @@ method! {
     ///     let own = GradientsParams::from_module(&mut grads, &state);
     ///     state = optimiser.step(1e-2, state, own);
     /// }
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Relax { step: u64, attached: Attached }
 

@@ -39,7 +39,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([4, 3], &device).require_grad();
     /// let rodeo = Rodeo::default();
@@ -49,8 +48,7 @@ method! {
     /// let bound = rodeo.bind(&state, None)?;
     /// let estimate = bound.estimate(Key::new(2), &q, |z| z.sum_dim(2).square())?;
     /// assert!(logits.grad(&estimate.surrogate.backward()).is_some());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Rodeo { attached: Attached }
 

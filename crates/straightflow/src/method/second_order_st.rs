@@ -54,7 +54,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
     /// let estimator = SecondOrderStConfig { samples: 1000, ..Default::default() }.init()?;
@@ -63,8 +62,7 @@ method! {
     /// let gradient: f32 = rates.grad(&estimate.surrogate.backward()).unwrap().into_scalar();
     /// // d/dm E z^2 = 2 m + 1; straight-through would give 2 m.
     /// assert!((gradient - 11.0).abs() < 0.6);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct SecondOrderSt {}
 

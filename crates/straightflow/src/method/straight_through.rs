@@ -25,7 +25,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let log_rates = Tensor::<2>::zeros([1, 2], &device).require_grad();
     /// let q = Poisson::from_log_rates(log_rates.clone())?;
@@ -33,8 +32,7 @@ method! {
     /// // The cost is linear, so the gradient is exact: slope times rate.
     /// let gradient = log_rates.grad(&(z * 3.0).sum().backward()).unwrap();
     /// assert_eq!(gradient.into_data().try_to_vec::<f32>().unwrap(), [3.0, 3.0]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct StraightThrough {}
 

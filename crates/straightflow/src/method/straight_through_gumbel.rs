@@ -33,7 +33,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
@@ -41,8 +40,7 @@ method! {
     /// assert!(z.to_data().try_to_vec::<f32>().unwrap().iter().all(|z| [0.0, 1.0].contains(z)));
     /// let grads = z.sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct StraightThroughGumbel {}
 

@@ -46,15 +46,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
     /// let q = Binomial::from_logits(8, logits.clone())?;
     /// let y = TruncatedGumbel::default().draw(Key::new(1), &q)?;
     /// let grads = y.square().sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct TruncatedGumbel {}
 

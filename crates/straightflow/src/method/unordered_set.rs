@@ -36,15 +36,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 2], &Device::flex()))?;
     /// let cost = |z: Tensor<3>| z.sum_dim(2).square();
     /// // Two bits have four configurations, and all four of them leave nothing to chance.
     /// let all = estimator("unordered-set:samples=4")?.gradient(Key::new(1), &q, cost)?;
     /// let exact = Exact::default().gradient(&q, cost)?;
     /// assert!((all - exact).abs().max().into_scalar::<f32>() < 1e-6);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct UnorderedSet {}
 

@@ -116,7 +116,6 @@ impl FsqConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::FsqConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let fsq = FsqConfig::new(vec![8, 5, 5, 5]).init()?;               // 1000 codes
 /// let x = Tensor::<2>::from_floats([[0.25, 0.6, -7.0, -0.1]], &Device::flex());
 /// let z = fsq.forward(x);
@@ -124,8 +123,7 @@ impl FsqConfig {
 /// for codes in [z.codes, fsq.codes(z.indices)] {
 ///     assert_eq!(codes.to_data().try_to_vec::<f32>().unwrap(), [0.25, 0.5, -1.0, 0.0]);
 /// }
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct Fsq {

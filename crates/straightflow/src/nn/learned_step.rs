@@ -95,15 +95,13 @@ impl LearnedStepConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::LearnedStepConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let device = Device::flex().autodiff();
 /// let weights = Tensor::<2>::from_floats([[-1.9, -0.62, 0.13], [0.4, 2.2, 0.0]], &device);
 /// let quantiser = LearnedStepConfig::new(4).init(&device)?.calibrate(weights.clone())?;
 /// let rounded = quantiser.forward(weights);
 /// let grads = rounded.square().mean().backward();
 /// assert!(quantiser.step.val().grad(&grads).is_some());
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct LearnedStep {

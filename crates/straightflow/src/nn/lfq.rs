@@ -69,7 +69,6 @@ impl LfqConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::LfqConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let lfq = LfqConfig::new(3).init()?;
 /// let device = Device::flex().autodiff();
 /// let x = Tensor::<2>::from_floats([[0.012, -0.003, 0.02]], &device).require_grad();
@@ -78,8 +77,7 @@ impl LfqConfig {
 /// assert_eq!(z.indices.into_scalar::<i64>(), 5);
 /// let loss = z.codes.square().mean() + lfq.entropy_penalty(x.clone(), 1.0)?;
 /// assert!(x.grad(&loss.backward()).is_some());
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct Lfq {

@@ -83,7 +83,6 @@ impl RoundSteConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::RoundSteConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let config = RoundSteConfig::new().with_step(0.5).with_min(Some(-1.0)).with_max(Some(1.0));
 /// let round = config.init()?;
 /// let device = Device::flex().autodiff();
@@ -92,8 +91,7 @@ impl RoundSteConfig {
 /// assert_eq!(z.to_data().try_to_vec::<f32>().unwrap(), [0.0, 1.0, 1.0]);
 /// let grads = z.sum().backward();
 /// assert_eq!(x.grad(&grads).unwrap().to_data().try_to_vec::<f32>().unwrap(), [1.0, 1.0, 0.0]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct RoundSte {

@@ -112,7 +112,6 @@ fn on_device_of(value: Tensor<2>, like: &Tensor<2>) -> Tensor<2> {
 /// use straightflow::Key;
 /// use straightflow::nn::{CodebookGradient, VectorQuantizerConfig};
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let device = Device::flex().autodiff();
 /// let config = VectorQuantizerConfig::new(16, 2).with_gradient(CodebookGradient::Rotation);
 /// let quantizer = config.init(Key::new(1), &device)?;
@@ -121,8 +120,7 @@ fn on_device_of(value: Tensor<2>, like: &Tensor<2>) -> Tensor<2> {
 /// assert_eq!((z.codes.dims(), z.indices.dims()), ([1, 2, 2], [1, 2, 1]));
 /// let grads = (z.codes.clone().square().mean() + z.loss).backward();
 /// assert!(x.grad(&grads).is_some() && quantizer.codebook.val().grad(&grads).is_some());
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct VectorQuantizer {

@@ -62,7 +62,6 @@ impl Measure {
     /// use straightflow::prelude::*;
     /// use straightflow::projection::Measure;
     ///
-    /// # fn main() -> Result<()> {
     /// // Fits a rate to counts, without a likelihood.
     /// let device = Device::flex().autodiff();
     /// let log_rate = Tensor::<2>::zeros([1, 1], &device).require_grad();
@@ -71,8 +70,7 @@ impl Measure {
     /// let distance = Measure::Mean.between(&q, counts)?;
     /// let gradient = log_rate.grad(&distance.sum().backward()).unwrap();
     /// assert_eq!(gradient.into_scalar::<f32>(), -4.0); // 2 (1 - 3) times the rate
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub fn between<D: Distribution>(&self, q: &D, samples: D::Samples) -> Result<Tensor<1>> {
         let law = q.law();

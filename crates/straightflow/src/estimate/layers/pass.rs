@@ -60,10 +60,6 @@ impl Pass {
     }
 
     /// As [`new`](Self::new), for an estimator whose noise are hard samples.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
     pub fn hard(
         estimator: &(impl Estimator + ?Sized),
         noise: &NoiseSource,

@@ -220,10 +220,6 @@ impl<'a> CountedObjective<'a> {
     }
 
     /// As [`evaluate`](Self::evaluate), of the samples of all layers and their laws.
-    ///
-    /// # Errors
-    ///
-    /// As [`evaluate`](Self::evaluate).
     pub fn evaluate_layers(&self, z: &[Tensor<4>], laws: &[Law]) -> Result<Tensor<2>> {
         self.watched(z, laws, false)
     }
@@ -245,10 +241,6 @@ impl<'a> CountedObjective<'a> {
 
     /// As [`evaluate_layers`](Self::evaluate_layers), with the model's own parameters as constants,
     /// if the objective knows how.
-    ///
-    /// # Errors
-    ///
-    /// As [`evaluate`](Self::evaluate).
     pub fn evaluate_frozen(&self, z: &[Tensor<4>], laws: &[Law]) -> Result<Tensor<2>> {
         self.watched(z, laws, true)
     }
