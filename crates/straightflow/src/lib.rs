@@ -57,6 +57,7 @@ pub mod error;
 mod estimate;
 pub mod exact;
 pub mod flow;
+mod gradient;
 pub mod kernel;
 mod key;
 #[macro_use]
@@ -66,6 +67,7 @@ mod ops;
 pub mod projection;
 mod relaxation;
 mod relaxed_control;
+mod text;
 
 /// Gradient estimators: every method, and what methods have in common.
 ///

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Near, Result};
+use crate::text::as_text;
 
 /// An estimator and its options, as text.
 ///
@@ -104,19 +105,7 @@ impl FromStr for Spec {
     }
 }
 
-impl TryFrom<String> for Spec {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Spec> for String {
-    fn from(spec: Spec) -> Self {
-        spec.to_string()
-    }
-}
+as_text!(Spec);
 
 /// The known words that look like a given one, nearest first; all of them if none does.
 pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Near {
