@@ -85,11 +85,6 @@ impl Atoms {
         })
     }
 
-    /// The points in increasing order.
-    pub fn points(&self) -> &[f64] {
-        &self.points
-    }
-
     /// The cumulative weights.
     pub fn levels(&self) -> &[f64] {
         &self.levels
