@@ -381,10 +381,7 @@ where
         let entry = shown.entry();
         let price = match takes(shown, &self.law) {
             true => shown.price(&self.law, shown.draws()),
-            false => Price {
-                evaluations: 0,
-                gradients: 0,
-            },
+            false => Price::new(0, 0),
         };
         let result = match &sized {
             Ok(sized) => self.measured(key, &**sized, truth),

@@ -49,14 +49,6 @@ where
     pub fn logits(&self) -> Tensor<R> {
         self.natural()
     }
-
-    /// The number of trials.
-    pub fn trials(&self) -> u32 {
-        match self.0.family() {
-            Family::Binomial { trials } => trials,
-            family => unreachable!("a binomial distribution of family {family:?}"),
-        }
-    }
 }
 
 wraps_law!(Binomial, Numbers);
@@ -128,11 +120,6 @@ impl Formulas for Fixed {
             trials: self.trials,
             logit: natural,
         })
-    }
-
-    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
-        let [down, up] = self.step_weights(natural, z);
-        down - up
     }
 
     #[inline]

@@ -56,14 +56,6 @@ where
     pub fn log_means(&self) -> Tensor<R> {
         self.natural()
     }
-
-    /// The dispersion `r`.
-    pub fn dispersion(&self) -> f64 {
-        match self.0.family() {
-            Family::NegativeBinomial { dispersion } => dispersion,
-            family => unreachable!("a negative binomial distribution of family {family:?}"),
-        }
-    }
 }
 
 wraps_law!(NegativeBinomial, Numbers);

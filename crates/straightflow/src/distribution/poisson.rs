@@ -88,10 +88,6 @@ impl Formulas for Fixed {
         })
     }
 
-    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
-        z - natural.exp()
-    }
-
     #[inline]
     fn divergence_of(&self, p: f64, q: f64) -> Divergence {
         let (a, b) = (p.exp(), q.exp());

@@ -67,10 +67,7 @@ impl Estimator for Enumerate {
 
     /// A law with too many states has no price; [`accepts`](Estimator::accepts) refuses it.
     fn price(&self, law: &Law, _n: usize) -> Price {
-        Price {
-            evaluations: self.oracle().count(law).unwrap_or(usize::MAX),
-            gradients: 0,
-        }
+        Price::new(self.oracle().count(law).unwrap_or(usize::MAX), 0)
     }
 
     fn accepts(&self, law: &Law) -> Result<()> {

@@ -82,10 +82,7 @@ impl Estimator for FiniteDifference {
             // One to each category, or one step.
             false => k * d,
         };
-        Price {
-            evaluations: n * (moves + 1),
-            gradients: 0,
-        }
+        Price::new(n * (moves + 1), 0)
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

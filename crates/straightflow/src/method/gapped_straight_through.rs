@@ -1,13 +1,10 @@
 //! The gapped straight-through estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
-use crate::ops::custom_grad;
-use crate::relaxation::{RelaxedRule, shifted};
+use crate::relaxation::{shifted, with_relaxed_gradient};
 
 method! {
     /// Straight-through with logits that are moved until they agree with the sample.
@@ -70,13 +67,9 @@ impl Estimator for GappedStraightThrough {}
 impl Pathwise for GappedStraightThrough {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
         let hard = noise.get(0);
-        let (family, temperature) = (law.family(), self.config.temperature.start());
-        let rule = RelaxedRule {
-            family,
-            logits: gapped(law, hard.clone(), self.config.gap) / temperature,
-            temperature,
-        };
-        custom_grad(law.natural(), hard, Arc::new(rule))
+        let temperature = self.config.temperature.start();
+        let logits = gapped(law, hard.clone(), self.config.gap) / temperature;
+        with_relaxed_gradient(law, hard, logits, temperature)
     }
 }
 

@@ -39,12 +39,10 @@ method! {
     ///   sample at temperature `τ` with the Jacobian `J = ∂s / ∂z`, `z̃` is a variable with the law of `z` given `b`,
     ///   tied to `z` in value, and `β` is the baseline.
     /// * **Requires** values and gradients of the cost, also between the hard samples. What is
-    ///   tuned is [`State`](crate::estimator::State): make it with
-    ///   [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean of `g²` over all coordinates with everything else stopped. `η` and `β`
-    ///   have exact gradients. That of `log τ` takes a directional difference that evaluates the
-    ///   cost up to 0.01 outside of the cube; `every` makes it rarer, by the step of
+    ///   tuned is [`State`](crate::estimator::State); the surrogate contains the mean of `g²` over all
+    ///   coordinates for it, with everything else stopped. `η` and `β` have exact gradients. That of
+    ///   `log τ` takes a directional difference that evaluates the cost up to 0.01 outside of the
+    ///   cube; `every` makes it rarer, by the step of
     ///   [`at_step`](crate::estimator::Described::at_step).
     /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
     ///   and with several layers the parameters of each layer too. A cost with jumps there (a step,
@@ -136,10 +134,7 @@ impl Rebar {
     }
 
     fn numbers(&self, Rows { layer, draws }: Rows, law: &Law) -> Result<Numbers> {
-        let state = match self.learns() {
-            true => Some(self.attached.layer(&ENTRY, layer)?),
-            false => None,
-        };
+        let state = self.attached.learned(&ENTRY, self.learns(), layer)?;
         let natural = law.natural().inner();
         let constant =
             |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
@@ -178,21 +173,18 @@ impl Rebar {
         values: Tensor<2>,
         objective: &CountedObjective,
     ) -> Result<Tensor<1>> {
-        let Numbers {
-            eta,
-            log_temperature,
-            baseline,
-        } = self.numbers(rows, law)?;
-        let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
-        let controlled = controlled(law, relaxed, values, cost.scaled(eta.clone()), baseline);
+        let own = self.numbers(rows, law)?;
+        let cost = RelaxedCost::new(law, relaxed, own.log_temperature.clone(), objective)?;
+        let scaled = cost.scaled(own.eta.clone());
+        let controlled = controlled(law, relaxed, values, scaled, own.baseline);
         let mut scalar = controlled.model;
         if self.learns() {
             scalar = scalar + controlled.variance;
         }
         if self.tunes_temperature() {
-            let gradient = controlled.gradient;
+            let (temperature, gradient) = (own.log_temperature, controlled.gradient);
             scalar =
-                scalar + cost.tuning(law, relaxed, log_temperature, eta, gradient, objective)?;
+                scalar + cost.tuning(law, relaxed, temperature, own.eta, gradient, objective)?;
         }
         Ok(scalar)
     }
@@ -203,20 +195,14 @@ impl Stacked for Rebar {
         let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
         let temperature = |layer| {
-            Ok(self
-                .numbers(drawn.rows(layer), &laws[layer])?
-                .log_temperature)
+            let numbers = self.numbers(drawn.rows(layer), &laws[layer])?;
+            Ok(numbers.log_temperature)
         };
         let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
         let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
         let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
-            self.layer(
-                drawn.rows(layer),
-                &laws[layer],
-                &drawn.relaxed[layer],
-                values,
-                objective,
-            )
+            let (law, relaxed) = (&laws[layer], &drawn.relaxed[layer]);
+            self.layer(drawn.rows(layer), law, relaxed, values, objective)
         };
         let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
@@ -226,30 +212,18 @@ impl Stacked for Rebar {
 impl Estimator for Rebar {
     fn price(&self, _law: &Law, n: usize) -> Price {
         let tuning = if self.tunes_temperature() { 2 * n } else { 0 };
-        Price {
-            evaluations: 2 * n + tuning,
-            gradients: n + tuning,
-        }
+        Price::new(2 * n + tuning, n + tuning)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
-        let StateShape {
-            features, dtype, ..
-        } = shape;
-        let RebarConfig {
-            eta,
-            temperature,
-            hidden,
-            tune,
-            baseline,
-            ..
-        } = self.config;
-        let learned = baseline == LearnedBaseline::Learned;
+        let config = &self.config;
+        let number = |x: f64| numbers(&[x], device, shape.dtype);
+        let network = || Network::new(key, shape.features, config.hidden, device, shape.dtype);
         self.learns().then(|| LayerState {
-            coefficients: (tune != RebarTune::None).then(|| numbers(&[eta], device, dtype)),
-            log_temperature: (tune == RebarTune::All)
-                .then(|| numbers(&[temperature.ln()], device, dtype)),
-            baseline: learned.then(|| Network::new(key, features, hidden, device, dtype)),
+            coefficients: (config.tune != RebarTune::None).then(|| number(config.eta)),
+            log_temperature: (config.tune == RebarTune::All)
+                .then(|| number(config.temperature.ln())),
+            baseline: (config.baseline == LearnedBaseline::Learned).then(network),
             ..LayerState::default()
         })
     }

@@ -1,12 +1,10 @@
 //! The straight-through estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction};
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 method! {
     /// Hard samples forwards; backwards, the gradient of the cost at the samples is taken for the
@@ -58,18 +56,11 @@ impl Estimator for StraightThrough {}
 
 impl Pathwise for StraightThrough {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let rule = Arc::new(StraightThroughRule(law.family()));
-        custom_grad(law.natural(), noise.get(0), rule)
-    }
-}
-
-/// `d natural = J^T sum_n dz_n`. It is linear in the incoming gradient, so a loss that sums and
-/// one that averages differ by their factor only.
-#[derive(Debug)]
-struct StraightThroughRule(Family);
-
-impl Rule for StraightThroughRule {
-    fn backward(&self, natural: Tensor<3>, _z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        Law::unchecked(self.0, natural).chain(dz.sum_dim(0).squeeze_dim(0))
+        let family = law.family();
+        // Linear in the incoming gradient, so a loss that sums and one that averages differ by
+        // their factor only.
+        with_gradient(law.natural(), noise.get(0), move |natural, _, dz| {
+            Law::unchecked(family, natural).chain(dz.sum_dim(0).squeeze_dim(0))
+        })
     }
 }

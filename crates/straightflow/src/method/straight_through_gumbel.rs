@@ -1,13 +1,10 @@
 //! The straight-through Gumbel-softmax estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
-use crate::ops::custom_grad;
-use crate::relaxation::{RelaxedRule, harden, perturbed};
+use crate::relaxation::{harden, perturbed, with_relaxed_gradient};
 
 method! {
     /// Hard samples forwards; backwards, the derivative of the relaxed sample of the same noise.
@@ -69,14 +66,9 @@ impl Estimator for StraightThroughGumbel {}
 
 impl Pathwise for StraightThroughGumbel {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let (family, temperature) = (law.family(), self.config.temperature.start());
+        let temperature = self.config.temperature.start();
         let logits = perturbed(law, noise.get(0), temperature);
-        let hard = harden(family, logits.clone());
-        let rule = RelaxedRule {
-            family,
-            logits,
-            temperature,
-        };
-        custom_grad(law.natural(), hard, Arc::new(rule))
+        let hard = harden(law.family(), logits.clone());
+        with_relaxed_gradient(law, hard, logits, temperature)
     }
 }

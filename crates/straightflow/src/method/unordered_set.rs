@@ -4,6 +4,7 @@ use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use crate::antithetic::along;
+use crate::distribution::count::softplus;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
@@ -118,12 +119,8 @@ impl Estimator for UnorderedSet {
         // A sum over the set, which `along` would average.
         let scalar = along(law, score * n as f64);
         let mean = (cost.clone() * shares).sum_dim(0).mean();
-        Ok(Outcome {
-            values: cost.inner(),
-            surrogate: mean + gradient_only(scalar),
-            samples: vec![z],
-            lessons: Vec::new(),
-        })
+        let surrogate = mean + gradient_only(scalar);
+        Ok(Outcome::with_surrogate(cost, surrogate, vec![z]))
     }
 }
 
@@ -212,10 +209,6 @@ fn log_1m_exp(x: f64) -> f64 {
         true => (-x.exp_m1()).ln(),
         false => (-x.exp()).ln_1p(),
     }
-}
-
-fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
 fn log_softmax(logits: &[f64]) -> Vec<f64> {

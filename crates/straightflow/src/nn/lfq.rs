@@ -1,16 +1,12 @@
 //! Lookup-free quantisation.
 
-use std::sync::Arc;
-
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData, assert_shape};
 
-use super::rules::PassThrough;
-use super::{Quantized, refuse};
+use super::{Quantized, refuse, straight_through};
 use crate::error::{Error, Result};
-use crate::ops::custom_grad;
 
 /// The name of the layer in errors.
 const LAYER: &str = "Lfq";
@@ -108,7 +104,7 @@ impl Lfq {
         let value = bits * 2.0 - 1.0;
         Quantized {
             indices: self.indices(value.clone()),
-            codes: custom_grad(input, value, Arc::new(PassThrough)),
+            codes: straight_through(input, value),
         }
     }
 
