@@ -7,7 +7,7 @@ use crate::Key;
 use crate::antithetic::along;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
-use crate::estimate::layers::sum_of;
+use crate::estimate::layers::{sum_of, to_rows};
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::state::{Attached, has, numbers, read};
 use crate::estimate::{
@@ -115,22 +115,22 @@ impl Muprop {
 
     /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
     /// `values` `[n, batch]` are the costs of samples of which `z` `[n, batch, d, k]` are the
-    /// layer's.
+    /// layer's. The second law is that of the lowest layer, whose batch is that of the estimate.
     pub(super) fn layer(
         &self,
         layer: usize,
-        laws: Laws<'_>,
+        [law, first]: [&Law; 2],
         z: Tensor<4>,
         values: Tensor<2>,
         expansion: &Expansion,
     ) -> Result<Tensor<1>> {
         let Expansion { value, slope, mean } = expansion.clone();
         let [n, batch] = values.dims();
-        let natural = laws.own.natural().inner();
+        let natural = law.natural().inner();
         let learned = self.config.coefficients == MupropCoefficients::Learned;
         let state = self.attached.learned(&ENTRY, self.learns(), layer)?;
         let coefficients = match state.and_then(|state| state.coefficients.as_ref()) {
-            Some(coefficients) if learned => read(coefficients, laws.own)?,
+            Some(coefficients) if learned => read(coefficients, law)?,
             _ => Tensor::ones([2], (&natural.device(), natural.dtype())),
         };
         let [of_value, of_slope] = [0, 1].map(|i| coefficients.clone().narrow(0, i, 1));
@@ -141,18 +141,15 @@ impl Muprop {
         let network = state.and_then(|state| state.baseline.as_ref());
         if let Some(network) = network.filter(|_| self.config.baseline == LearnedBaseline::Learned)
         {
-            let predicted = network.forward(self.attached.input.as_ref(), laws.first)?;
+            let predicted = network.forward(self.attached.input.as_ref(), first)?;
             signal = signal - predicted.unsqueeze_dim(0);
         }
         // A layer that depends on others has a law for each draw: then draws are rows of its batch.
-        let rows = laws.own.dims()[0];
-        let own = |x: Tensor<4>| {
-            let [n, batch, d, k] = x.dims();
-            x.reshape([n * batch / rows, rows, d, k])
-        };
-        let log_prob = laws.own.log_prob(own(z)).reshape([n, batch]);
-        let slope = own(slope.repeat_dim(0, rows / batch)) * of_slope.inner().reshape([1, 1, 1, 1]);
-        let pathwise = along(laws.own, laws.own.constant().chain(slope));
+        let rows = law.dims()[0];
+        let log_prob = law.log_prob(to_rows(z, rows)).reshape([n, batch]);
+        let slope = to_rows(slope.repeat_dim(0, rows / batch), rows);
+        let slope = slope * of_slope.inner().reshape([1, 1, 1, 1]);
+        let pathwise = along(law, law.constant().chain(slope));
         let mut scalar = (log_prob * signal.clone().inner()).mean() + pathwise;
         if self.learns() {
             scalar = scalar + signal.square().mean();
@@ -167,10 +164,7 @@ impl Stacked for Muprop {
         let expansions = on_the_side(|| mean_field(&pass.laws[0], objective))?;
         let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
         let scalar = |(layer, expansion): (usize, &Expansion)| {
-            let laws = Laws {
-                own: &pass.laws[layer],
-                first: &pass.laws[0],
-            };
+            let laws = [&pass.laws[layer], &pass.laws[0]];
             let values = cost.clone().inner();
             self.layer(layer, laws, pass.z[layer].clone(), values, expansion)
         };
@@ -209,13 +203,6 @@ fn mean_field(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion
         mean: mean.inner(),
     };
     Ok(means.into_iter().zip(shifts).map(expansion).collect())
-}
-
-/// The law of a layer and that of the lowest one, whose batch is that of the estimate.
-#[derive(Clone, Copy)]
-pub(super) struct Laws<'a> {
-    pub own: &'a Law,
-    pub first: &'a Law,
 }
 
 impl Estimator for Muprop {

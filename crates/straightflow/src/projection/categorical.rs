@@ -142,12 +142,7 @@ fn check_vectors(dimension: usize, samples: &[Vec<f64>]) -> Result<(), Projectio
     }
     for y in samples {
         super::check_samples(y)?;
-        if y.len() != dimension {
-            return Err(ProjectionError::Length {
-                expected: dimension,
-                got: y.len(),
-            });
-        }
+        super::check_length(dimension, y.len())?;
     }
     Ok(())
 }

@@ -148,13 +148,13 @@ fn check_samples(samples: &[f64]) -> Result<(), ProjectionError> {
 fn check_pair(moved: &[f64], original: &[f64]) -> Result<(), ProjectionError> {
     check_samples(moved)?;
     check_samples(original)?;
-    if moved.len() == original.len() {
-        Ok(())
-    } else {
-        Err(ProjectionError::Length {
-            expected: original.len(),
-            got: moved.len(),
-        })
+    check_length(original.len(), moved.len())
+}
+
+fn check_length(expected: usize, got: usize) -> Result<(), ProjectionError> {
+    match expected == got {
+        true => Ok(()),
+        false => Err(ProjectionError::Length { expected, got }),
     }
 }
 
