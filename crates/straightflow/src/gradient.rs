@@ -7,8 +7,8 @@ use burn::tensor::Tensor;
 
 use crate::ops::{Rule, custom_grad};
 
-/// `value` on the tape of `parent`: [`custom_grad`] with a closure of parent, value and the gradient
-/// of the value as its rule.
+/// `value` on the tape of `parent`: [`custom_grad`] with a closure of parent, value and the
+/// gradient of the value as its rule.
 pub(crate) fn with_gradient<const P: usize, const Z: usize>(
     parent: Tensor<P>,
     value: Tensor<Z>,

@@ -82,8 +82,8 @@ pub(crate) fn jacobian(family: Family, logits: Tensor<4>, grad: Tensor<4>) -> Te
     }
 }
 
-/// Samples on the tape of the law with `d natural = sum_n J(x_n)^T dz_n / tau` at perturbed logits `x
-/// = (natural + noise) / tau`: what the relaxed sample's derivative is, whatever the value is.
+/// Samples on the tape of the law with `d natural = sum_n J(x_n)^T dz_n / tau` at perturbed logits
+/// `x = (natural + noise) / tau`: what the relaxed sample's derivative is, whatever the value is.
 pub(crate) fn with_relaxed_gradient(
     law: &Law,
     value: Tensor<4>,

@@ -60,9 +60,10 @@ impl StateShape {
 /// The state of one estimator, for each layer of its objective: what it learns or remembers.
 ///
 /// Estimators themselves never change. Their state is a burn module that the user owns: made by
-/// [`init_state`](Estimator::init_state), attached by [`bind`](super::Described::bind), trained by an
-/// optimiser of its own on the same surrogate, told of each estimate by [`update`](Self::update), and
-/// saved with the model's record. A [`Sampler`](super::Sampler) does all of that.
+/// [`init_state`](Estimator::init_state), attached by [`bind`](super::Described::bind), trained by
+/// an optimiser of its own on the same surrogate, told of each estimate by
+/// [`update`](Self::update), and saved with the model's record. A [`Sampler`](super::Sampler) does
+/// all of that.
 ///
 /// ```
 /// use burn::optim::{AdamConfig, GradientsParams};

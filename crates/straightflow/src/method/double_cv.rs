@@ -19,9 +19,9 @@ method! {
     /// * **With** `(1/n) Σ_k [(f̃_k - 1/(n-1) Σ_{j ≠ k} f̃_j)(z_k - p) - α p (1-p) ∇f(z_k)]`, where
     ///   `f̃_k = f(z_k) + α/(n-1) Σ_{j ≠ k} ∇f(z_j) · (z_k - p)`.
     /// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The
-    ///   number `α` is [`State`](crate::estimator::State); the surrogate contains the mean square of
-    ///   the gradient for it, with everything else stopped. It starts at `alpha`; `tune=off` leaves
-    ///   it there.
+    ///   number `α` is [`State`](crate::estimator::State); the surrogate contains the mean square
+    ///   of the gradient for it, with everything else stopped. It starts at `alpha`; `tune=off`
+    ///   leaves it there.
     /// * **Bias**: none, whatever `α` is. With `α = 0` it is REINFORCE with `loo`; with `α = -1`
     ///   the variance on a linear cost is zero, and on a cost that is flat between its hard values
     ///   but steep at them it is large.

@@ -39,10 +39,10 @@ method! {
     ///   sample at temperature `τ` with the Jacobian `J = ∂s / ∂z`, `z̃` is a variable with the law of `z` given `b`,
     ///   tied to `z` in value, and `β` is the baseline.
     /// * **Requires** values and gradients of the cost, also between the hard samples. What is
-    ///   tuned is [`State`](crate::estimator::State); the surrogate contains the mean of `g²` over all
-    ///   coordinates for it, with everything else stopped. `η` and `β` have exact gradients. That of
-    ///   `log τ` takes a directional difference that evaluates the cost up to 0.01 outside of the
-    ///   cube; `every` makes it rarer, by the step of
+    ///   tuned is [`State`](crate::estimator::State); the surrogate contains the mean of `g²` over
+    ///   all coordinates for it, with everything else stopped. `η` and `β` have exact gradients.
+    ///   That of `log τ` takes a directional difference that evaluates the cost up to 0.01 outside
+    ///   of the cube; `every` makes it rarer, by the step of
     ///   [`at_step`](crate::estimator::Described::at_step).
     /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
     ///   and with several layers the parameters of each layer too. A cost with jumps there (a step,

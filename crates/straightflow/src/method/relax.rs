@@ -38,9 +38,9 @@ method! {
     ///   input and, with layers below, of the hard samples below. `control=sum`: `c` plus `η f(s)`
     ///   as in [`Rebar`](super::Rebar).
     /// * **Requires** the values of the cost (`sum`: and its gradients, also between the hard
-    ///   samples) and [`State`](crate::estimator::State); the surrogate contains the mean of `g²` over
-    ///   all coordinates for it, with everything else stopped. The gradient of the network's weights
-    ///   is exact: `∇c` is written as a forward expression.
+    ///   samples) and [`State`](crate::estimator::State); the surrogate contains the mean of `g²`
+    ///   over all coordinates for it, with everything else stopped. The gradient of the network's
+    ///   weights is exact: `∇c` is written as a forward expression.
     /// * **Bias**: none, whatever the state is (`sum`: if the cost, and with several layers each
     ///   layer's parameters, are continuous between the hard samples).
     /// * **Price**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).

@@ -26,9 +26,9 @@ method! {
     ///   β A[H_k(·)(· - p)](z_k)`, where `h_k` and `H_k` are the two outputs of a network on
     ///   `(∇f(z_j)·(y - z_j), f_j)`, averaged over the other draws `j ≠ k`.
     /// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The
-    ///   network, `α` and `β` are [`State`](crate::estimator::State); the surrogate contains the mean
-    ///   square of the gradient for it, with everything else stopped. Both numbers start at 0, where
-    ///   it is REINFORCE with `loo`.
+    ///   network, `α` and `β` are [`State`](crate::estimator::State); the surrogate contains the
+    ///   mean square of the gradient for it, with everything else stopped. Both numbers start at 0,
+    ///   where it is REINFORCE with `loo`.
     /// * **Bias**: none, whatever the state is.
     /// * **Price**: the second evaluation is that of the model's own gradients, because burn's tape
     ///   is consumed by the first backward pass.

@@ -25,8 +25,8 @@ fn logit_slopes(value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
 }
 
 /// The gradient with respect to the logits of the sum over the categories of the squared
-/// discrepancies between `Bernoulli(p_i)` and the entries `y_i` of the vectors: `2 [(2 p_i - 1) (1 -
-/// K(1)) - mean_n (K(1 - y_i) - K(y_i))]` for each category, then the softmax.
+/// discrepancies between `Bernoulli(p_i)` and the entries `y_i` of the vectors. For each category,
+/// before the softmax, it is `2 [(2 p_i - 1) (1 - K(1)) - mean_n (K(1 - y_i) - K(y_i))]`.
 fn per_coordinate_gradient(bandwidth: f64) -> Vec<f64> {
     let (p, kernel) = (softmax(&LOGITS).unwrap(), Rbf::new(bandwidth).unwrap());
     let by_p = p.iter().enumerate().map(|(i, p)| {
@@ -38,8 +38,8 @@ fn per_coordinate_gradient(bandwidth: f64) -> Vec<f64> {
     through_softmax(&p, &by_p.collect::<Vec<_>>())
 }
 
-/// The squared distance between the law with increasing `support` and other atoms, piece by piece of
-/// the two quantile functions.
+/// The squared distance between the law with increasing `support` and other atoms, piece by piece
+/// of the two quantile functions.
 fn ordered_wasserstein(support: &[f64], logits: &[f64], atoms: &Atoms) -> f64 {
     let law = Atoms::weighted(support, &softmax(logits).unwrap()).unwrap();
     let mut levels = [&[0.0], law.levels(), atoms.levels()].concat();
@@ -53,8 +53,8 @@ fn ordered_wasserstein(support: &[f64], logits: &[f64], atoms: &Atoms) -> f64 {
 }
 
 /// Its gradient with respect to the logits. With respect to the level `F_x` it is `(a_x - q)^2 -
-/// (a_{x+1} - q)^2` with the quantile `q = Q(F_x)` of the atoms, by `p_i` the sum of these over `x >=
-/// i`.
+/// (a_{x+1} - q)^2` with the quantile `q = Q(F_x)` of the atoms, by `p_i` the sum of these over `x
+/// >= i`.
 fn ordered_wasserstein_gradient(support: &[f64], atoms: &Atoms) -> Vec<f64> {
     let p = softmax(&LOGITS).unwrap();
     let (mut by_p, mut level) = (vec![0.0; p.len()], 0.0);
