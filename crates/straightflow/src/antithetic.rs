@@ -82,12 +82,7 @@ pub(crate) fn pair_outcome(
     if trained == 2 * n {
         return Ok(Outcome::new(cost, gradient, z));
     }
-    let values = cost.clone().inner();
-    let trained = cost.narrow(0, 0, trained).mean();
-    Ok(Outcome {
-        surrogate: values.clone().mean() + gradient_only(trained + gradient),
-        values,
-        samples: vec![z.inner()],
-        lessons: Vec::new(),
-    })
+    let trained = cost.clone().narrow(0, 0, trained).mean();
+    let surrogate = cost.clone().inner().mean() + gradient_only(trained + gradient);
+    Ok(Outcome::with_surrogate(cost, surrogate, vec![z]))
 }

@@ -9,7 +9,6 @@
 //! use burn::tensor::{Device, Tensor};
 //! use straightflow::prelude::*;
 //!
-//! # fn main() -> Result<()> {
 //! let q = Bernoulli::from_logits(Tensor::<2>::from_floats([[0.4, -1.0, 0.3]], &Device::flex()))?;
 //! let cost = |z: Tensor<3>| (z.sum_dim(2) * 1.3 + 0.2).sin();
 //! let budget = Budget::evaluations(8).with_replicates(200);
@@ -19,8 +18,7 @@
 //! assert!(table.rows[2].result.is_err()); // it estimates a bound
 //! let best = table.best.expect("one that works");
 //! println!("{}: {}", table.rows[best].spec, table.reason);
-//! # Ok(())
-//! # }
+//! # Ok::<(), Error>(())
 //! ```
 
 mod display;
@@ -383,10 +381,7 @@ where
         let entry = shown.entry();
         let price = match takes(shown, &self.law) {
             true => shown.price(&self.law, shown.draws()),
-            false => Price {
-                evaluations: 0,
-                gradients: 0,
-            },
+            false => Price::new(0, 0),
         };
         let result = match &sized {
             Ok(sized) => self.measured(key, &**sized, truth),

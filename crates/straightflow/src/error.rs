@@ -11,15 +11,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What was wrong with a parameter, a cost, a configuration or a specification.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a field is what the message says of it")]
 pub enum Error {
     /// A parameter tensor without elements.
     #[error(
         "the parameters of a {family} distribution have shape {shape:?}, but no dimension may be 0"
     )]
     EmptyShape {
-        /// The family of the distribution.
         family: FamilyKind,
-        /// The shape of the parameters as they were given.
         shape: Vec<usize>,
     },
 
@@ -39,37 +38,23 @@ pub enum Error {
         "the dispersion of a negative binomial distribution must be positive and finite, got \
          {dispersion}"
     )]
-    Dispersion {
-        /// The dispersion as it was given.
-        dispersion: f64,
-    },
+    Dispersion { dispersion: f64 },
 
     /// A subset that is larger than what it is taken from.
     #[error("a subset of {items} items cannot have {size} of them")]
-    SubsetSize {
-        /// The number of items to choose.
-        size: usize,
-        /// The number of items there are.
-        items: usize,
-    },
+    SubsetSize { size: usize, items: usize },
 
     /// A lattice that cannot be rounded to.
     #[error("the {option} of a lattice is {value}: it must be {allowed}")]
     Lattice {
-        /// The step, or a bound.
         option: &'static str,
-        /// Its value.
         value: f64,
-        /// The values that are allowed.
         allowed: &'static str,
     },
 
     /// Means of a family whose natural parameters do not follow from them by a formula.
     #[error("the natural parameters of a {family} distribution do not follow from its means")]
-    NoNatural {
-        /// The family.
-        family: FamilyKind,
-    },
+    NoNatural { family: FamilyKind },
 
     /// A parameter value that no distribution has.
     #[error(
@@ -77,15 +62,12 @@ pub enum Error {
          {allowed}"
     )]
     Parameter {
-        /// The family of the distribution.
         family: FamilyKind,
         /// What the value is: a logit, a rate, ...
         parameter: &'static str,
         /// `[batch, d]`, or `[batch, d, k]` for a categorical variable.
         index: Vec<usize>,
-        /// The value.
         value: f64,
-        /// The values that are allowed.
         allowed: &'static str,
     },
 
@@ -95,9 +77,7 @@ pub enum Error {
          enumeration"
     )]
     NoClosedForm {
-        /// The quantity.
         quantity: &'static str,
-        /// The family.
         family: FamilyKind,
     },
 
@@ -105,28 +85,19 @@ pub enum Error {
     #[error(
         "a divergence needs two distributions of one family, shape and size, got {left} and {right}"
     )]
-    Mismatch {
-        /// The first distribution.
-        left: String,
-        /// The second distribution.
-        right: String,
-    },
+    Mismatch { left: String, right: String },
 
     /// An enumeration that would take too long.
     #[error("enumeration would visit {states:.3e} states, more than the limit of {limit}")]
     TooManyStates {
         /// The number of states; infinite if it cannot be represented.
         states: f64,
-        /// The limit.
         limit: usize,
     },
 
     /// A computation on the line for variables that are not ordered.
     #[error("{family} variables are not ordered, so they cannot be moved along a line")]
-    Unordered {
-        /// The family.
-        family: FamilyKind,
-    },
+    Unordered { family: FamilyKind },
 
     /// A projection that could not be computed.
     #[error(transparent)]
@@ -138,33 +109,24 @@ pub enum Error {
         join(supported)
     )]
     UnsupportedFamily {
-        /// The estimator's id.
         estimator: &'static str,
-        /// The family.
         family: FamilyKind,
-        /// The families that the estimator supports.
         supported: &'static [FamilyKind],
     },
 
     /// An objective of another kind than the estimator takes.
     #[error("`{estimator}` takes {expected}, got {got}")]
     UnsupportedObjective {
-        /// The estimator's id.
         estimator: &'static str,
-        /// The kind that it takes.
         expected: ObjectiveKind,
-        /// The kind that it was given.
         got: ObjectiveKind,
     },
 
     /// A number of samples that an estimator cannot work with.
     #[error("`{estimator}` needs at least {needed} {}, got {got}", if *needed == 1 { "sample" } else { "samples" })]
     TooFewSamples {
-        /// The estimator's id.
         estimator: &'static str,
-        /// The least number.
         needed: usize,
-        /// The number given.
         got: usize,
     },
 
@@ -174,40 +136,29 @@ pub enum Error {
          limit of {limit}"
     )]
     TooMuchNoise {
-        /// The estimator's id.
         estimator: &'static str,
         /// About how many numbers the largest variable takes.
         needed: f64,
-        /// The limit.
         limit: usize,
     },
 
     /// Noise of another shape than the estimator declared.
     #[error("the noise `{name}` has shape {got:?}, expected {expected:?}")]
     NoiseShape {
-        /// The name of the noise.
         name: &'static str,
-        /// The declared shape.
         expected: [usize; 4],
-        /// The given shape.
         got: [usize; 4],
     },
 
     /// Another number of noise tensors than the estimator declared.
     #[error("the estimator takes {expected} noise tensors, got {got}")]
-    NoiseCount {
-        /// The declared number.
-        expected: usize,
-        /// The given number.
-        got: usize,
-    },
+    NoiseCount { expected: usize, got: usize },
 
     /// Samples of another shape than their distribution has.
     #[error("the samples have shape {got:?}, expected {expected:?}")]
     SampleShape {
         /// `[n, batch, ..]`.
         expected: Vec<usize>,
-        /// The given shape.
         got: Vec<usize>,
     },
 
@@ -218,11 +169,8 @@ pub enum Error {
         drop_ins.join(", ")
     )]
     NoDropIn {
-        /// The estimator's id.
         estimator: &'static str,
-        /// The family of the variables.
         family: FamilyKind,
-        /// The ids of the methods that are, for this family.
         drop_ins: Vec<&'static str>,
     },
 
@@ -234,7 +182,6 @@ pub enum Error {
     CostShape {
         /// `[n, batch]`.
         expected: [usize; 2],
-        /// The shape that the cost returned.
         got: Vec<usize>,
     },
 
@@ -247,11 +194,8 @@ pub enum Error {
     /// A cost that is not a finite number.
     #[error("the cost of draw {draw}, batch element {element} is {value}")]
     NonFiniteCost {
-        /// The draw.
         draw: usize,
-        /// The batch element.
         element: usize,
-        /// The value.
         value: f64,
     },
 
@@ -274,42 +218,28 @@ pub enum Error {
         "`{estimator}` learns, so it needs a state: use it through a `Sampler`, which has one, or create \
          one with `init_state` (for several layers `State::stacked`) and attach it with `bind`"
     )]
-    MissingState {
-        /// The estimator's id.
-        estimator: &'static str,
-    },
+    MissingState { estimator: &'static str },
 
     /// State for an estimator that has none.
     #[error("`{estimator}` has no state of its own, so none can be bound to it")]
-    NoState {
-        /// The estimator's id.
-        estimator: &'static str,
-    },
+    NoState { estimator: &'static str },
 
     /// State without the part that an estimator needs.
     #[error("the state has no {part}, which `{estimator}` needs: another estimator made it")]
     ForeignState {
-        /// The estimator's id.
         estimator: &'static str,
-        /// The part that is missing.
         part: &'static str,
     },
 
     /// State in another precision than the parameters.
     #[error("the state has numbers of type {state:?}, but the parameters are {parameters:?}")]
-    StateDType {
-        /// The type of the state's numbers.
-        state: DType,
-        /// The type of the parameters.
-        parameters: DType,
-    },
+    StateDType { state: DType, parameters: DType },
 
     /// A conditioning input of the wrong shape; none at all has no features.
     #[error("the conditioning input must have shape {expected:?} (batch, features), got {got:?}")]
     InputShape {
         /// `[batch, features]`.
         expected: [usize; 2],
-        /// The shape that was bound.
         got: [usize; 2],
     },
 
@@ -318,17 +248,11 @@ pub enum Error {
         "the control network takes {expected} numbers (features, layers below and sample), got \
          {got}: make its state with the shape of the law"
     )]
-    ControlWidth {
-        /// The numbers that the network takes.
-        expected: usize,
-        /// The numbers that there are.
-        got: usize,
-    },
+    ControlWidth { expected: usize, got: usize },
 
     /// An estimator that has no rule for stacked variables.
     #[error("`{estimator}` has no rule for several layers of variables{because}")]
     UnsupportedLayers {
-        /// The estimator's id.
         estimator: &'static str,
         /// What of the configuration is in the way: empty, or a clause after a comma.
         because: &'static str,
@@ -348,41 +272,28 @@ pub enum Error {
         layer: usize,
         /// Draws times batch elements.
         expected: usize,
-        /// The rows of the parameters.
         got: usize,
     },
 
     /// A specification that is not of the form `id` or `id:key=value,key=value`.
     #[error("`{spec}` is not an estimator specification: write `id` or `id:key=value,key=value`")]
-    MalformedSpec {
-        /// The specification as it was given.
-        spec: String,
-    },
+    MalformedSpec { spec: String },
 
     /// An estimator id that is not in the registry.
     #[error("there is no estimator `{id}`; {}", suggest(near))]
-    UnknownEstimator {
-        /// The id as it was given.
-        id: String,
-        /// The ids that look like it.
-        near: Near,
-    },
+    UnknownEstimator { id: String, near: Near },
 
     /// An option that the estimator does not have.
     #[error("`{estimator}` has no option `{key}`; {}", suggest(near))]
     UnknownOption {
-        /// The estimator's id.
         estimator: String,
-        /// The option as it was given.
         key: String,
-        /// The options that look like it.
         near: Near,
     },
 
     /// An option value of the wrong type or out of its range.
     #[error("`{estimator}`: {message}")]
     InvalidOption {
-        /// The estimator's id.
         estimator: &'static str,
         /// What is wrong, in one clause.
         message: String,
@@ -391,13 +302,9 @@ pub enum Error {
     /// A layer of [`nn`](crate::nn) that cannot be made, or not from this data.
     #[error("`{layer}`: `{option}` is {value}, but must be {allowed}")]
     InvalidLayer {
-        /// The layer.
         layer: &'static str,
-        /// The option of its configuration, or the argument.
         option: &'static str,
-        /// The value as it was given.
         value: String,
-        /// The values that are allowed.
         allowed: &'static str,
     },
 }

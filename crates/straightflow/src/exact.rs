@@ -10,6 +10,7 @@ use burn::tensor::Tensor;
 
 use crate::distribution::{Distribution, Law, parameters_of, samples_of};
 use crate::error::{Error, Result};
+use crate::estimate::layers::sum_of;
 use crate::estimate::objective::{Context, IntoCost, Objective, ObjectiveKind, Single, check_cost};
 use crate::ops::{from_host, on_the_side};
 
@@ -22,13 +23,11 @@ const CHUNK: usize = 1 << 14;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let q = Poisson::from_rates(Tensor::<2>::from_floats([[5.0]], &Device::flex()))?;
 /// // E z^2 = rate + rate^2; by the log-rate, its derivative is rate + 2 rate^2.
 /// let gradient = Exact::default().gradient(&q, |z| z.square())?;
 /// assert!((gradient.into_scalar::<f32>() - 55.0).abs() < 1e-3);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exact {
@@ -91,19 +90,14 @@ impl Exact {
         let q = single.distribution();
         let law = q.law();
         let grid = self.grid(law)?;
-        let mut value: Option<Tensor<1>> = None;
-        for chunk in grid.chunks() {
+        let part = |chunk| {
             let z = grid.states(chunk, law);
             let probability = law.log_prob(z.clone()).exp();
             let part = (probability * cost_of(single, q, z)?).sum_dim(0);
-            let part = part.squeeze_dim(0);
-            value = Some(match value {
-                Some(sum) => sum + part,
-                None => part,
-            });
-        }
+            Ok(part.squeeze_dim(0))
+        };
         Ok(Expectation {
-            value: value.expect("a grid has a state"),
+            value: sum_of(grid.chunks().map(part))?,
             states: grid.len,
             omitted: grid.omitted,
         })
@@ -151,36 +145,6 @@ impl Exact {
             }
         }
         Ok(parameters_of::<D>(law, gradient))
-    }
-
-    /// The expectation of a cost that is a sum over coordinates, `f(z) = sum_j f_j(z_j)`, for any
-    /// number of them: `terms` maps samples to the terms `[n, batch, d]`, one for each variable.
-    ///
-    /// # Errors
-    ///
-    /// If a coordinate has more states than the limit, or a parameter is not finite.
-    pub fn separable<D: Distribution>(
-        &self,
-        q: &D,
-        terms: impl Fn(D::Samples) -> Tensor<3>,
-    ) -> Result<Expectation> {
-        let law = q.law();
-        law.validate()?;
-        let (lo, hi) = common_window(law, self.log_tail)
-            .into_iter()
-            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-            .expect("a law has a coordinate");
-        let [batch, d, _] = law.dims();
-        // All coordinates walk through their values together.
-        let grid = Grid::new(vec![(lo, hi)], self.limit, self.omitted(law))?;
-        let z = grid.states_of(0..grid.len, law, d);
-        let probability = law.log_prob_each(z.clone()).exp();
-        let value = (probability * terms(samples_of::<D>(law, z))).sum_dims(&[0, 2]);
-        Ok(Expectation {
-            value: value.reshape([batch]),
-            states: grid.len,
-            omitted: grid.omitted,
-        })
     }
 
     /// All states of a law `[states, batch, d, k]` and their probabilities `[states, batch]`.
@@ -281,11 +245,6 @@ impl Grid {
     /// The states of a range of numbers as samples `[range, batch, d, k]`; the last coordinate
     /// changes fastest.
     fn states(&self, range: std::ops::Range<usize>, law: &Law) -> Tensor<4> {
-        self.states_of(range, law, 1)
-    }
-
-    /// As [`states`](Self::states), with each coordinate of the grid repeated.
-    fn states_of(&self, range: std::ops::Range<usize>, law: &Law, repeat: usize) -> Tensor<4> {
         let [batch, d, k] = law.dims();
         let n = range.len();
         let mut values = Vec::with_capacity(n * d * k);
@@ -297,11 +256,10 @@ impl Grid {
                 *x = lo + (rest % size) as u64;
                 rest /= size;
             }
-            for x in state.iter().flat_map(|x| std::iter::repeat_n(*x, repeat)) {
-                if k == 1 {
-                    values.push(x as f64);
-                } else {
-                    law.family().push_state(x, k, &mut values);
+            for x in &state {
+                match k {
+                    1 => values.push(*x as f64),
+                    _ => law.family().push_state(*x, k, &mut values),
                 }
             }
         }

@@ -29,7 +29,6 @@ pub enum Draws {
 /// use straightflow::prelude::*;
 /// use straightflow::projection::Measure;
 ///
-/// # fn main() -> Result<()> {
 /// let flow = ProjectedFlow {
 ///     projection: Measure::Mean,
 ///     step: 0.1,
@@ -39,8 +38,7 @@ pub enum Draws {
 /// let start = Tensor::<2>::from_data([[2.0]], (&Device::flex(), DType::F64));
 /// let path = flow.run(Key::new(1), &Poisson::from_rates(start)?, |z| (z - 6.0).square())?;
 /// assert!((path.last().unwrap().means[0] - 6.0).abs() < 0.4);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectedFlow {

@@ -10,7 +10,6 @@
 //! use burn::tensor::{Device, Tensor};
 //! use straightflow::prelude::*;
 //!
-//! # fn main() -> Result<()> {
 //! # let device = Device::flex().autodiff();
 //! # let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 //! let q = Bernoulli::from_logits(logits.clone())?;               // of any rank, on the tape
@@ -18,8 +17,7 @@
 //! let loss = (z - 0.3).square().mean();
 //! let grads = loss.backward();
 //! # assert!(logits.grad(&grads).is_some());
-//! # Ok(())
-//! # }
+//! # Ok::<(), Error>(())
 //! ```
 //!
 //! # Or give the cost to any estimator
@@ -28,7 +26,6 @@
 //! use burn::tensor::{Device, Tensor};
 //! use straightflow::prelude::*;
 //!
-//! # fn main() -> Result<()> {
 //! # let device = Device::flex().autodiff();
 //! # let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 //! let q = Bernoulli::from_logits(logits.clone())?;
@@ -37,8 +34,7 @@
 //! })?;
 //! let grads = estimate.surrogate.backward();                     // its value is the mean cost
 //! # assert!(logits.grad(&grads).is_some());
-//! # Ok(())
-//! # }
+//! # Ok::<(), Error>(())
 //! ```
 //!
 //! # Or make it part of a model
@@ -60,6 +56,7 @@ pub mod error;
 mod estimate;
 pub mod exact;
 pub mod flow;
+mod gradient;
 pub mod kernel;
 mod key;
 #[macro_use]
@@ -69,6 +66,7 @@ mod ops;
 pub mod projection;
 mod relaxation;
 mod relaxed_control;
+mod text;
 
 /// Gradient estimators: every method, and what methods have in common.
 ///

@@ -10,8 +10,9 @@ use rayon::prelude::*;
 
 use crate::distribution::{Family, Law};
 use crate::estimate::noise::{Noise, NoiseSpec};
+use crate::gradient::with_gradient;
 use crate::ops::fused::{sigmoid, sigmoid_pullback};
-use crate::ops::{Rule, from_host, to_host};
+use crate::ops::{from_host, to_host};
 
 /// The random numbers in each noise tensor of [`blocks`].
 const BLOCK: usize = 16;
@@ -81,34 +82,19 @@ pub(crate) fn jacobian(family: Family, logits: Tensor<4>, grad: Tensor<4>) -> Te
     }
 }
 
-/// `d natural = sum_n J(x_n)^T dz_n / tau` at perturbed logits `x = (natural + noise) / tau`: what
-/// the relaxed sample's derivative is, whatever the forward value was.
-#[derive(Debug)]
-pub(crate) struct RelaxedRule {
-    pub family: Family,
-    /// `[n, batch, d, k]`, a constant.
-    pub logits: Tensor<4>,
-    pub temperature: f64,
-}
-
-impl Rule for RelaxedRule {
-    fn backward(&self, _natural: Tensor<3>, _z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        let each = jacobian(self.family, self.logits.clone(), dz) / self.temperature;
+/// Samples on the tape of the law with `d natural = sum_n J(x_n)^T dz_n / tau` at perturbed logits
+/// `x = (natural + noise) / tau`: what the relaxed sample's derivative is, whatever the value is.
+pub(crate) fn with_relaxed_gradient(
+    law: &Law,
+    value: Tensor<4>,
+    logits: Tensor<4>,
+    temperature: f64,
+) -> Tensor<4> {
+    let family = law.family();
+    with_gradient(law.natural(), value, move |_, _, dz| {
+        let each = jacobian(family, logits.clone(), dz) / temperature;
         each.sum_dim(0).squeeze_dim(0)
-    }
-}
-
-/// `d natural = sum_n weight_n dz_n`, for samples of which each depends on its own parameter.
-#[derive(Debug)]
-pub(crate) struct WeightRule {
-    /// `dz / d natural`, `[n, batch, d, 1]`, a constant.
-    pub weight: Tensor<4>,
-}
-
-impl Rule for WeightRule {
-    fn backward(&self, _natural: Tensor<3>, _z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        (dz * self.weight.clone()).sum_dim(0).squeeze_dim(0)
-    }
+    })
 }
 
 /// `ln(1 + exp(x))`; the one of burn overflows.
@@ -132,14 +118,14 @@ pub(crate) struct Counted {
     pub weight: f64,
 }
 
-/// Relaxed counts `[n, batch, d, 1]` of the noise of [`blocks`] and the rule of their derivatives.
+/// Relaxed counts `[n, batch, d, 1]` of the noise of [`blocks`], on the tape of the law.
 /// `count` is called for each draw of each variable (its number in `[batch, d]`), with all of its
 /// random numbers, on the host and in double precision.
 pub(crate) fn count_each(
     noise: &Noise,
     law: &Law,
     count: impl Fn(usize, &mut dyn Iterator<Item = f64>) -> Counted + Sync,
-) -> (Tensor<4>, WeightRule) {
+) -> Tensor<4> {
     let n = noise.get(0).dims()[0];
     let variables = law.dims()[0] * law.dims()[1];
     let blocks: Vec<Vec<f64>> = (0..noise.len()).map(|i| to_host(noise.get(i))).collect();
@@ -155,6 +141,11 @@ pub(crate) fn count_each(
         let values = counts.iter().map(part).collect();
         from_host(values, law.sample_dims(n), &law.natural())
     };
-    let weight = tensor(|counted| counted.weight);
-    (tensor(|counted| counted.value), WeightRule { weight })
+    let (value, weight) = (
+        tensor(|counted| counted.value),
+        tensor(|counted| counted.weight),
+    );
+    with_gradient(law.natural(), value, move |_, _, dz| {
+        (dz * weight.clone()).sum_dim(0).squeeze_dim(0)
+    })
 }

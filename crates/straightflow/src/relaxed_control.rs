@@ -20,9 +20,9 @@ use burn::tensor::{DType, Tensor, activation::softmax};
 
 use crate::antithetic::along;
 use crate::distribution::{Family, Law};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::facts::Entry;
-use crate::estimate::layers::{Conditional, Pass};
+use crate::estimate::layers::{Conditional, Pass, sum_of};
 use crate::estimate::noise::NoiseSource;
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::run::Estimator;
@@ -463,20 +463,15 @@ impl RelaxedPass {
             let temperature = temperature(log_temperatures[layer].clone().inner());
             Ok(soften(law, u, temperature))
         };
-        let mut total: Option<Tensor<1>> = None;
-        for (layer, law) in laws.iter().enumerate() {
+        let term = |(layer, law): (usize, &Law)| {
             let below = &z[..layer];
             let conditional = Conditional::new(objective, law, below, &laws[0], &soften, false);
             let [n, rows, ..] = self.relaxed[layer].z.dims();
             let values = cost.clone().inner().reshape([n, rows]);
             debug_assert_eq!(rows, law.dims()[0]);
-            let scalar = rule(layer, below, values, &conditional.counted())?;
-            total = Some(match total {
-                Some(total) => total + scalar,
-                None => scalar,
-            });
-        }
-        total.ok_or(Error::EmptyChain)
+            rule(layer, below, values, &conditional.counted())
+        };
+        sum_of(laws.iter().enumerate().map(term))
     }
 }
 

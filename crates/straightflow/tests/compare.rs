@@ -2,7 +2,7 @@
 //! truth, and what it says.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use straightflow::compare::{Comparison, Measured, Source};
+use straightflow::compare::{Comparison, Measured, Moments, Source};
 use straightflow::prelude::*;
 
 fn tensor<const D: usize>(values: &[f64], shape: [usize; D], dtype: DType) -> Tensor<D> {
@@ -212,4 +212,16 @@ fn a_key_gives_the_same_table() {
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn moments_of_known_estimates() {
+    // Mean (2, 0), truth (1, 0): the bias is 1, the squared distances from the mean are 1 and
+    // 1.
+    let moments = Moments::of(&[1.0, 0.0, 3.0, 0.0], &[1.0, 0.0]);
+    assert_eq!(moments.bias, 1.0);
+    assert_eq!(moments.std, 2.0f64.sqrt());
+    assert_eq!(moments.rmse, 2.0f64.sqrt());
+    assert_eq!(moments.slope, Some(2.0));
+    assert_eq!(Moments::of(&[-1.0, -1.0], &[0.5]).bias, -1.5);
 }

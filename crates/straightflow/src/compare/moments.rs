@@ -162,18 +162,6 @@ fn group_means(estimates: &[f64], width: usize) -> Vec<Vec<f64>> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn moments_of_known_estimates() {
-        // Mean (2, 0), truth (1, 0): the bias is 1, the squared distances from the mean are 1 and
-        // 1.
-        let moments = Moments::of(&[1.0, 0.0, 3.0, 0.0], &[1.0, 0.0]);
-        assert_eq!(moments.bias, 1.0);
-        assert_eq!(moments.std, 2.0f64.sqrt());
-        assert_eq!(moments.rmse, 2.0f64.sqrt());
-        assert_eq!(moments.slope, Some(2.0));
-        assert_eq!(Moments::of(&[-1.0, -1.0], &[0.5]).bias, -1.5);
-    }
-
     /// Noise in many dimensions: the plain norm of the difference is mostly noise, the corrected
     /// square is the true one within its own error. Standard normal numbers by Box and Muller.
     #[test]

@@ -19,14 +19,12 @@ use crate::ops::fused::{bernoulli_log_prob, bernoulli_sample, sigmoid};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let logits = Tensor::<2>::from_floats([[0.0, 2.0, -1e4]], &Device::flex());
 /// let q = Bernoulli::from_logits(logits)?;
 /// let z = q.sample(Key::new(1), 1000);
 /// assert_eq!(z.dims(), [1000, 1, 3]);
 /// assert!(q.log_prob(z).into_data().try_to_vec::<f32>().unwrap().iter().all(|x| *x <= 0.0));
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Bernoulli<const R: usize = 2>(Law);
@@ -131,11 +129,6 @@ impl Formulas for Fixed {
         self.log_prob_each(natural, z).sum_dim(2).squeeze_dim(2)
     }
 
-    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
-        let [down, up] = self.step_weights(natural, z);
-        down - up
-    }
-
     fn entropy(&self, natural: Tensor<3>) -> Option<Tensor<3>> {
         let (one, zero) = (natural.clone(), -natural);
         let one = activation::sigmoid(one.clone()) * log_sigmoid(one);
@@ -165,17 +158,13 @@ impl Formulas for Fixed {
         let shape = law.sample_dims(n);
         let logits = natural.unsqueeze::<4>();
         let (device, dtype) = (logits.device(), logits.dtype());
-        let count = shape.iter().product();
-        let data = if dtype == DType::F64 {
-            let mut u = vec![0.0; count];
-            key.fill_uniform_f64(&mut u);
-            TensorData::new(u, shape)
+        let u: Tensor<4> = if dtype == DType::F64 {
+            key.uniform(shape, &device, dtype)
         } else {
-            let mut u = vec![0.0; count];
+            let mut u = vec![0.0; shape.iter().product()];
             key.fill_fine_f32(&mut u);
-            TensorData::new(u, shape)
+            Tensor::from_data(TensorData::new(u, shape), (&device, dtype))
         };
-        let u = Tensor::<4>::from_data(data, (&device, dtype));
         let rare = u.lower(activation::sigmoid(-logits.clone().abs()).expand(shape));
         let likely = logits.greater_elem(0.0).expand(shape);
         rare.bool_xor(likely).float().cast(dtype)

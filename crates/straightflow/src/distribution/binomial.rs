@@ -16,11 +16,9 @@ use crate::ops::fused::sigmoid;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let q = Binomial::from_logits(7, Tensor::<2>::zeros([1, 2], &Device::flex()))?;
 /// assert_eq!(q.mean().into_data().try_to_vec::<f32>().unwrap(), [3.5, 3.5]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Binomial<const R: usize = 2>(Law);
@@ -50,14 +48,6 @@ where
     /// The logits of a success, `[batch, ..]`.
     pub fn logits(&self) -> Tensor<R> {
         self.natural()
-    }
-
-    /// The number of trials.
-    pub fn trials(&self) -> u32 {
-        match self.0.family() {
-            Family::Binomial { trials } => trials,
-            family => unreachable!("a binomial distribution of family {family:?}"),
-        }
     }
 }
 
@@ -130,11 +120,6 @@ impl Formulas for Fixed {
             trials: self.trials,
             logit: natural,
         })
-    }
-
-    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
-        let [down, up] = self.step_weights(natural, z);
-        down - up
     }
 
     #[inline]

@@ -3,9 +3,8 @@
 use burn::tensor::Tensor;
 use burn::tensor::activation::{log_softmax, softmax};
 
-use super::divergence::Divergence;
 use super::formulas::{Formulas, Inverse};
-use super::{CountLaw, Distribution, Family, Law, Vectors, wraps_law};
+use super::{Distribution, Family, Law, Vectors, wraps_law};
 use crate::Key;
 use crate::error::{Error, Result};
 use crate::ops::{from_host, to_host};
@@ -17,14 +16,12 @@ use crate::ops::{from_host, to_host};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// // A batch of 2, 3 variables each, 4 categories.
 /// let q = Categorical::from_logits(Tensor::<3>::zeros([2, 3, 4], &Device::flex()))?;
 /// let z = q.sample(Key::new(1), 5);
 /// assert_eq!(z.dims(), [5, 2, 3, 4]);
 /// assert_eq!(z.sum().into_scalar::<f32>(), 30.0);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Categorical<const R: usize = 3>(Law);
@@ -112,10 +109,6 @@ impl Formulas for Fixed {
         p * (grad - along)
     }
 
-    fn count_law(&self, _natural: f64) -> Option<CountLaw> {
-        None
-    }
-
     fn log_prob_each(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<3> {
         let each = z * log_softmax(natural, 2).unsqueeze::<4>();
         each.sum_dim(3).squeeze_dim(3)
@@ -131,10 +124,6 @@ impl Formulas for Fixed {
 
     fn divergence(&self, p: Tensor<3>, q: Tensor<3>) -> Tensor<3> {
         softmax(p.clone(), 2) * (log_softmax(p, 2) - log_softmax(q, 2))
-    }
-
-    fn divergence_of(&self, _p: f64, _q: f64) -> Divergence {
-        unreachable!("a category has no coordinate of its own")
     }
 
     /// Inverts the distribution function in double precision.
@@ -170,14 +159,6 @@ impl Formulas for Fixed {
             let left = Tensor::cat(vec![passed, zero], 3);
             reached - left
         })
-    }
-
-    fn weight(&self, _natural: Tensor<3>) -> Option<(Family, Tensor<3>)> {
-        None
-    }
-
-    fn step_weights(&self, _natural: Tensor<4>, _z: Tensor<4>) -> [Tensor<4>; 2] {
-        unreachable!("categories have no steps")
     }
 
     fn move_weight(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<4> {

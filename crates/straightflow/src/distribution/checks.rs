@@ -16,13 +16,11 @@ use super::Law;
 /// use straightflow::distribution::Checks;
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let logits = Tensor::<2>::from_floats([[0.3, f32::NAN]], &Device::flex());
 /// let q = Bernoulli::from_logits(logits)?.with_checks(Checks::Off);
 /// let estimate = estimator("arm")?.estimate(Key::new(1), &q, |z| z.sum_dim(2));
 /// assert!(matches!(estimate, Err(Error::Parameter { .. })));
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checks {

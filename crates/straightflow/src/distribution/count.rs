@@ -241,28 +241,22 @@ impl CountLaw {
     /// A bound on `ln P(Z > x)` for `x` at or above the mean.
     fn ln_upper_tail(&self, x: u64) -> f64 {
         let next = x as f64 + 1.0;
-        let (ratio, first) = match *self {
+        let ratio = match *self {
+            // At the end of the support the odds may be infinite, and nothing is left.
+            Self::Binomial { trials, .. } if next >= f64::from(trials) => 0.0,
             Self::Binomial { trials, logit } => {
-                let left = f64::from(trials) - next;
-                // At the end of the support the odds may be infinite, and nothing is left.
-                let ratio = if left > 0.0 {
-                    left / (next + 1.0) * logit.exp()
-                } else {
-                    0.0
-                };
-                (ratio, self.ln_pmf(next))
+                (f64::from(trials) - next) / (next + 1.0) * logit.exp()
             }
-            Self::Poisson { rate } => (rate / (next + 1.0), self.ln_pmf(next)),
+            Self::Poisson { rate } => rate / (next + 1.0),
             Self::NegativeBinomial { dispersion, mean } => {
                 let limit = mean / (dispersion + mean);
-                let ratio = limit * (next + dispersion) / (next + 1.0);
-                (ratio.max(limit), self.ln_pmf(next))
+                limit.max(limit * (next + dispersion) / (next + 1.0))
             }
         };
         if ratio >= 1.0 {
             0.0
         } else {
-            first - (-ratio).ln_1p()
+            self.ln_pmf(next) - (-ratio).ln_1p()
         }
     }
 

@@ -1,12 +1,11 @@
 //! Log-probabilities of counts as tensors.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use super::CountLaw;
 use super::formulas::Formulas;
-use crate::ops::{Rule, custom_grad, map_host};
+use crate::gradient::with_gradient;
+use crate::ops::map_host;
 
 /// Single precision loses all digits of `z ln m - m - ln z!` at large rates, so the value comes
 /// from the host in double precision and the derivatives from rules.
@@ -20,54 +19,33 @@ pub(super) fn log_prob_of_counts<F: Formulas>(
     let log_prob = map_host(constant.clone(), values.clone(), |natural, z| {
         count_law(formulas, natural).ln_pmf(z)
     });
-    let score = ScoreRule {
-        formulas,
-        z: values,
-    };
-    let by_parameter = custom_grad(natural, log_prob.clone(), Arc::new(score));
+    let by_parameter = with_score(formulas, natural, values, log_prob.clone());
     if !z.is_tracked() {
         return by_parameter;
     }
-    let slope = SlopeRule {
-        formulas,
-        natural: constant,
-    };
-    by_parameter + custom_grad(z, log_prob.zeros_like(), Arc::new(slope))
+    let by_sample = with_gradient(z, log_prob.zeros_like(), move |z, _, grad| {
+        let slope = map_host(constant.clone(), z, |natural, z| {
+            count_law(formulas, natural).ln_pmf_slope(z)
+        });
+        slope * grad
+    });
+    by_parameter + by_sample
+}
+
+/// The log-probabilities of samples `z`, with the score as their gradient.
+pub(super) fn with_score<F: Formulas>(
+    formulas: F,
+    natural: Tensor<3>,
+    z: Tensor<4>,
+    log_prob: Tensor<4>,
+) -> Tensor<4> {
+    with_gradient(natural, log_prob, move |natural, _, grad| {
+        let score = formulas.score(natural.unsqueeze::<4>(), z.clone());
+        (score * grad).sum_dim(0).squeeze_dim(0)
+    })
 }
 
 fn count_law(formulas: impl Formulas, natural: f64) -> CountLaw {
     let law = formulas.count_law(natural);
     law.expect("a family of counts")
-}
-
-/// `d log q(z) / d natural` for counts.
-#[derive(Debug)]
-struct ScoreRule<F> {
-    formulas: F,
-    z: Tensor<4>,
-}
-
-impl<F: Formulas> Rule for ScoreRule<F> {
-    fn backward(&self, natural: Tensor<3>, _log_prob: Tensor<4>, grad: Tensor<4>) -> Tensor<3> {
-        let score = self
-            .formulas
-            .score(natural.unsqueeze::<4>(), self.z.clone());
-        (score * grad).sum_dim(0).squeeze_dim(0)
-    }
-}
-
-/// `d log q(z) / d z` for relaxed counts.
-#[derive(Debug)]
-struct SlopeRule<F> {
-    formulas: F,
-    natural: Tensor<3>,
-}
-
-impl<F: Formulas> Rule<4, 4> for SlopeRule<F> {
-    fn backward(&self, z: Tensor<4>, _zeros: Tensor<4>, grad: Tensor<4>) -> Tensor<4> {
-        let slope = map_host(self.natural.clone(), z, |natural, z| {
-            count_law(self.formulas, natural).ln_pmf_slope(z)
-        });
-        slope * grad
-    }
 }

@@ -1,13 +1,12 @@
 //! Kullback-Leibler divergences of counts.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use super::count::{sigmoid, softplus};
 use super::formulas::Formulas;
 use super::loader::deviance;
-use crate::ops::{Rule, custom_grad, map_host};
+use crate::gradient::with_gradient;
+use crate::ops::map_host;
 
 /// A divergence and its derivatives with respect to the two natural parameters.
 #[derive(Clone, Copy, Debug)]
@@ -45,46 +44,41 @@ pub(super) fn divergence_of_counts<F: Formulas>(
     p: Tensor<3>,
     q: Tensor<3>,
 ) -> Tensor<3> {
-    let rule = |side| {
-        Arc::new(DivergenceRule {
-            formulas,
-            side,
-            p: p.clone().inner(),
-            q: q.clone().inner(),
-        })
-    };
     let value = on_host(&p, &q, |p, q| formulas.divergence_of(p, q).value);
-    let by_q = custom_grad(q.clone(), value.zeros_like(), rule(Side::Second));
-    custom_grad(p.clone(), value, rule(Side::First)) + by_q
+    with_slopes(p, q, value, move |p, q, side| {
+        on_host(p, q, |p, q| {
+            let divergence = formulas.divergence_of(p, q);
+            match side {
+                Side::First => divergence.first,
+                Side::Second => divergence.second,
+            }
+        })
+    })
 }
 
-fn on_host(p: &Tensor<3>, q: &Tensor<3>, f: impl Fn(f64, f64) -> f64 + Sync) -> Tensor<3> {
-    map_host(p.clone(), q.clone().unsqueeze::<4>(), f).squeeze_dim(0)
-}
-
+/// One of the two laws of a divergence.
 #[derive(Clone, Copy, Debug)]
-enum Side {
+pub(super) enum Side {
     First,
     Second,
 }
 
-#[derive(Debug)]
-struct DivergenceRule<F> {
-    formulas: F,
-    side: Side,
+/// A divergence of `p` and `q` on both tapes, with its slope with respect to each.
+pub(super) fn with_slopes(
     p: Tensor<3>,
     q: Tensor<3>,
+    value: Tensor<3>,
+    slope: impl Fn(&Tensor<3>, &Tensor<3>, Side) -> Tensor<3> + Clone + Send + Sync + 'static,
+) -> Tensor<3> {
+    let (p_value, q_value) = (p.clone().inner(), q.clone().inner());
+    let by = |side| {
+        let (p, q, slope) = (p_value.clone(), q_value.clone(), slope.clone());
+        move |_, _, grad: Tensor<3>| slope(&p, &q, side) * grad
+    };
+    let by_q = with_gradient(q, value.zeros_like(), by(Side::Second));
+    with_gradient(p, value, by(Side::First)) + by_q
 }
 
-impl<F: Formulas> Rule<3, 3> for DivergenceRule<F> {
-    fn backward(&self, _parent: Tensor<3>, _value: Tensor<3>, grad: Tensor<3>) -> Tensor<3> {
-        let slope = on_host(&self.p, &self.q, |p, q| {
-            let divergence = self.formulas.divergence_of(p, q);
-            match self.side {
-                Side::First => divergence.first,
-                Side::Second => divergence.second,
-            }
-        });
-        slope * grad
-    }
+fn on_host(p: &Tensor<3>, q: &Tensor<3>, f: impl Fn(f64, f64) -> f64 + Sync) -> Tensor<3> {
+    map_host(p.clone(), q.clone().unsqueeze::<4>(), f).squeeze_dim(0)
 }

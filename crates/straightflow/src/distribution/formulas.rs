@@ -10,12 +10,24 @@ use super::sampling::sample_counts;
 use super::{CountLaw, Family, Law};
 use crate::Key;
 use crate::error::Result;
+use crate::gradient::with_gradient;
 
 /// The least distance of a mean from the end of its range in [`Formulas::natural_of_mean`].
 pub(super) const EDGE: f64 = 1e-12;
 
 /// Samples from natural parameters `[1, batch, d, k]` and uniform numbers `[n, batch, d, 1]`.
 pub(crate) type Inverse = fn(Tensor<4>, &Tensor<4>) -> Tensor<4>;
+
+/// Means on the tape of the natural parameters, with the chain rule as their gradient.
+pub(super) fn with_mean_gradient<F: Formulas>(
+    formulas: F,
+    natural: Tensor<3>,
+    mean: Tensor<3>,
+) -> Tensor<3> {
+    with_gradient(natural, mean, move |natural, _, grad| {
+        formulas.chain(natural, grad)
+    })
+}
 
 /// The formulas of a family, implemented by its fixed numbers.
 ///
@@ -30,17 +42,17 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
     /// The natural parameter's name in messages.
     fn natural_name(&self) -> &'static str;
 
-    /// Whether a sample is a one-hot vector of `k` numbers, rather than one ordered number.
+    /// See [`Family::is_one_hot`].
     fn is_one_hot(&self) -> bool {
         false
     }
 
-    /// Whether a variable is a vector of `k` numbers, one-hot or not, rather than one number.
+    /// See [`Family::is_vector`].
     fn is_vector(&self) -> bool {
         self.is_one_hot()
     }
 
-    /// Whether every number of a sample is 0 or 1, whatever the fixed numbers are.
+    /// See [`Family::is_binary`].
     fn is_binary(&self) -> bool {
         false
     }
@@ -96,8 +108,10 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
 
     // Densities.
 
-    /// One coordinate in double precision; `None` for categories, which have no order.
-    fn count_law(&self, natural: f64) -> Option<CountLaw>;
+    /// One coordinate in double precision, of a family of counts.
+    fn count_law(&self, _natural: f64) -> Option<CountLaw> {
+        None
+    }
 
     /// See [`Law::log_prob_each`].
     fn log_prob_each(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<3> {
@@ -110,7 +124,10 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
     }
 
     /// See [`Law::score`].
-    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4>;
+    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
+        let [down, up] = self.step_weights(natural, z);
+        down - up
+    }
 
     /// The entropy of each coordinate `[batch, d, k]`, if it has a closed form.
     fn entropy(&self, _natural: Tensor<3>) -> Option<Tensor<3>> {
@@ -123,7 +140,9 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
     }
 
     /// The same of one ordered coordinate in double precision, with its derivatives.
-    fn divergence_of(&self, p: f64, q: f64) -> Divergence;
+    fn divergence_of(&self, _p: f64, _q: f64) -> Divergence {
+        unreachable!("the divergence of counts alone")
+    }
 
     // Samples.
 
@@ -156,12 +175,14 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
     // Unit moves, and what they weigh in the gradient.
 
     /// See [`Law::weight`].
-    fn weight(&self, natural: Tensor<3>) -> Option<(Family, Tensor<3>)>;
+    fn weight(&self, _natural: Tensor<3>) -> Option<(Family, Tensor<3>)> {
+        None
+    }
 
-    /// The weights `[down, up]` of steps of an ordered coordinate, with which
-    /// `d/d natural E f(z)` is both `E up(z) [f(z + 1) - f(z)]` and `E down(z) [f(z) - f(z - 1)]`.
-    /// One that does not depend on the draw may be `[1, batch, d, 1]`.
-    fn step_weights(&self, natural: Tensor<4>, z: Tensor<4>) -> [Tensor<4>; 2];
+    /// See [`Law::step_weights`].
+    fn step_weights(&self, _natural: Tensor<4>, _z: Tensor<4>) -> [Tensor<4>; 2] {
+        unreachable!("only counts have steps")
+    }
 
     /// Whether the weight of a unit move of an ordered coordinate depends on the draw.
     fn weighs_draws(&self) -> bool {
@@ -174,8 +195,7 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
         factor.expand(z.dims())
     }
 
-    /// The number of trials, if a unit move goes down with probability `z / trials` and up
-    /// otherwise: one trial, taken at random, gets the other outcome.
+    /// See [`Family::trials_of_step`]: one trial, taken at random, gets the other outcome.
     fn trials_of_step(&self) -> Option<f64> {
         None
     }
@@ -185,14 +205,12 @@ pub(super) trait Formulas: Copy + Debug + Send + Sync + 'static {
         false
     }
 
-    /// The item that is exchanged with an item of a sample `z`, from the natural parameters of the
-    /// variable and a uniform number `side`.
+    /// See [`Family::partner`].
     fn partner(&self, _natural: &[f64], _z: &[f64], _item: usize, _side: f64) -> usize {
         unreachable!("only items of a vector are exchanged")
     }
 
-    /// `d/d natural E K(x, y)` of a vector `x` and a point `y`, with the Gaussian kernel of their
-    /// distance.
+    /// See [`Family::kernel_response`].
     fn kernel_response(&self, _natural: &[f64], _y: &[f64], _bandwidth: f64) -> Vec<f64> {
         unreachable!("only subsets have it in closed form")
     }

@@ -17,14 +17,12 @@ use crate::error::Result;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// // A fair coin: no failure with probability 1/2, two bits of entropy.
 /// let q = Geometric::from_means(Tensor::<2>::ones([1, 1], &Device::flex()))?;
 /// let none = q.log_prob(Tensor::zeros([1, 1, 1], &Device::flex()));
 /// assert!((none.exp().into_scalar::<f32>() - 0.5).abs() < 1e-6);
 /// assert!((q.entropy()?.into_scalar::<f32>() - 4f32.ln()).abs() < 1e-6);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Geometric<const R: usize = 2>(Law);

@@ -68,15 +68,13 @@ use crate::error::Result;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// // Binary feature maps: a batch of 2, 3 channels of 4 x 4.
 /// let q = Bernoulli::from_logits(Tensor::<4>::zeros([2, 3, 4, 4], &Device::flex()))?;
 /// assert_eq!(q.draw(Key::new(1)).dims(), [2, 3, 4, 4]);
 /// let z = q.sample(Key::new(2), 5);
 /// assert_eq!(z.dims(), [5, 2, 3, 4, 4]);
 /// assert_eq!(q.log_prob(z).dims(), [5, 2]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 pub trait Distribution: Clone + Debug + Send + Sync + 'static {
     /// The type of parameters, means and single draws: a tensor.

@@ -22,12 +22,10 @@ use crate::ops::fused::sigmoid;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let means = Tensor::<2>::from_floats([[4.0]], &Device::flex());
 /// let geometric = NegativeBinomial::from_means(1.0, means)?;
 /// assert!((geometric.variance().into_scalar::<f32>() - 20.0).abs() < 1e-4);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct NegativeBinomial<const R: usize = 2>(Law);
@@ -57,14 +55,6 @@ where
     /// The logarithms of the means, `[batch, ..]`.
     pub fn log_means(&self) -> Tensor<R> {
         self.natural()
-    }
-
-    /// The dispersion `r`.
-    pub fn dispersion(&self) -> f64 {
-        match self.0.family() {
-            Family::NegativeBinomial { dispersion } => dispersion,
-            family => unreachable!("a negative binomial distribution of family {family:?}"),
-        }
     }
 }
 

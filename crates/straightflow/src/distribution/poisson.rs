@@ -16,12 +16,10 @@ use crate::error::Result;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let q = Poisson::from_rates(Tensor::<2>::from_floats([[0.5, 5.0]], &Device::flex()))?;
 /// let z = q.draw(Key::new(1));
 /// assert_eq!(z.dims(), [1, 2]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Poisson<const R: usize = 2>(Law);
@@ -88,10 +86,6 @@ impl Formulas for Fixed {
         Some(CountLaw::Poisson {
             rate: natural.exp(),
         })
-    }
-
-    fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
-        z - natural.exp()
     }
 
     #[inline]

@@ -1,15 +1,13 @@
 //! Stochastic rounding to a lattice.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
-use super::divergence::Divergence;
-use super::formulas::Formulas;
-use super::{CountLaw, Distribution, Family, Law, Numbers, wraps_law};
+use super::density::with_score;
+use super::formulas::{Formulas, with_mean_gradient};
+use super::{Distribution, Family, Law, Numbers, wraps_law};
 use crate::Key;
 use crate::error::{Error, Result};
-use crate::ops::{Rule, custom_grad, from_host, map_host};
+use crate::ops::{from_host, map_host};
 
 /// The least probability of a neighbour, also where it never occurs: the derivative of a probability
 /// is then that of `exp(log_prob)` at the lattice points too, in both precisions.
@@ -33,7 +31,6 @@ const LEAST: f64 = 1e-30;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let x = Tensor::<2>::from_floats([[0.8, -0.25]], &Device::flex());
 /// let q = Rounded::from_values(0.5, x)?;
 /// let z = q.sample(Key::new(1), 1000);
@@ -42,8 +39,7 @@ const LEAST: f64 = 1e-30;
 /// let gradient = Exact::default().gradient(&q, |z| z.square().sum_dim(2))?;
 /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
 /// assert!((gradient[0] - 1.5).abs() < 1e-5 && (gradient[1] + 0.5).abs() < 1e-5);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Rounded<const R: usize = 2>(Law);
@@ -213,7 +209,7 @@ impl Formulas for Fixed {
 
     fn mean(&self, natural: Tensor<3>) -> Tensor<3> {
         let mean = self.of_each(&natural, |x| self.clamped(x));
-        custom_grad(natural, mean, Arc::new(MeanRule(*self)))
+        with_mean_gradient(*self, natural, mean)
     }
 
     fn variance(&self, natural: Tensor<3>) -> Tensor<3> {
@@ -227,16 +223,11 @@ impl Formulas for Fixed {
         self.of_each(&natural, |x| f64::from(u8::from(self.is_inside(x))))
     }
 
-    fn count_law(&self, _natural: f64) -> Option<CountLaw> {
-        None
-    }
-
     fn log_prob_each(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<3> {
         let z = z.inner();
         let constant = natural.clone().inner();
         let value = map_host(constant, z.clone(), |x, z| self.probability(x, z).0.ln());
-        let rule = ScoreRule { formulas: *self, z };
-        custom_grad(natural, value, Arc::new(rule)).squeeze_dim(3)
+        with_score(*self, natural, z, value).squeeze_dim(3)
     }
 
     fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
@@ -255,10 +246,6 @@ impl Formulas for Fixed {
 
     fn divergence(&self, p: Tensor<3>, q: Tensor<3>) -> Tensor<3> {
         self.against(p.clone(), p.clone()) - self.against(p, q)
-    }
-
-    fn divergence_of(&self, _p: f64, _q: f64) -> Divergence {
-        unreachable!("the divergence is made of log-probabilities")
     }
 
     fn sample(&self, law: &Law, key: Key, n: usize) -> Tensor<4> {
@@ -284,14 +271,6 @@ impl Formulas for Fixed {
         })
     }
 
-    fn weight(&self, _natural: Tensor<3>) -> Option<(Family, Tensor<3>)> {
-        None
-    }
-
-    fn step_weights(&self, _natural: Tensor<4>, _z: Tensor<4>) -> [Tensor<4>; 2] {
-        unreachable!("only finite differences move values of a lattice")
-    }
-
     /// To the other neighbour.
     fn moved(&self, natural: Tensor<3>, z: Tensor<4>, _side: Option<Tensor<4>>) -> Tensor<4> {
         map_host(natural.inner(), z, |x, z| {
@@ -310,31 +289,5 @@ impl Fixed {
         };
         let sum = term(lo.clone()) + term(lo + self.step);
         sum.squeeze_dim::<2>(0).unsqueeze_dim(2)
-    }
-}
-
-/// `d mean / d value`.
-#[derive(Debug)]
-struct MeanRule(Fixed);
-
-impl Rule<3, 3> for MeanRule {
-    fn backward(&self, natural: Tensor<3>, _mean: Tensor<3>, grad: Tensor<3>) -> Tensor<3> {
-        self.0.chain_factor(natural) * grad
-    }
-}
-
-/// `d log q(z) / d value`.
-#[derive(Debug)]
-struct ScoreRule {
-    formulas: Fixed,
-    z: Tensor<4>,
-}
-
-impl Rule for ScoreRule {
-    fn backward(&self, natural: Tensor<3>, _log_prob: Tensor<4>, grad: Tensor<4>) -> Tensor<3> {
-        let score = self
-            .formulas
-            .score(natural.unsqueeze::<4>(), self.z.clone());
-        (score * grad).sum_dim(0).squeeze_dim(0)
     }
 }

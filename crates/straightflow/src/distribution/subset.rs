@@ -4,18 +4,18 @@ mod small;
 mod swap;
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use self::small::{Small, Table};
-use super::divergence::Divergence;
-use super::formulas::Formulas;
-use super::{CountLaw, Distribution, Family, Law, Vectors, wraps_law};
+use super::divergence::{Side, with_slopes};
+use super::formulas::{Formulas, with_mean_gradient};
+use super::{Distribution, Family, Law, Vectors, wraps_law};
 use crate::Key;
 use crate::error::{Error, Result};
-use crate::ops::{Rule, custom_grad, from_host, to_host};
+use crate::gradient::with_gradient;
+use crate::ops::{from_host, to_host};
 
 thread_local! {
     /// Kept from call to call: new memory of this size costs as much as filling it.
@@ -42,15 +42,13 @@ thread_local! {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// // Two of four items, for a batch of 3.
 /// let q = Subset::from_logits(2, Tensor::<3>::zeros([3, 1, 4], &Device::flex()))?;
 /// let z = q.sample(Key::new(1), 5);
 /// assert_eq!(z.dims(), [5, 3, 1, 4]);
 /// assert_eq!(z.sum().into_scalar::<f32>(), 30.0);
 /// assert_eq!(q.mean().into_data().try_to_vec::<f32>().unwrap(), [0.5; 12]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Subset<const R: usize = 3>(Law);
@@ -85,7 +83,10 @@ where
         let [batch, d, _] = natural.dims();
         let values = formulas.of_each(&natural, |small, _, _| small.full_log_partition());
         let value: Tensor<2> = from_host(values, [batch, d], &natural);
-        custom_grad(natural, value, Arc::new(PartitionRule(formulas)))
+        // The derivatives are the means.
+        with_gradient(natural, value, move |natural, _, grad| {
+            formulas.constant_mean(&natural) * grad.unsqueeze_dim(2)
+        })
     }
 }
 
@@ -216,7 +217,7 @@ impl Formulas for Fixed {
 
     fn mean(&self, natural: Tensor<3>) -> Tensor<3> {
         let mean = self.constant_mean(&natural);
-        custom_grad(natural, mean, Arc::new(MeanRule(*self)))
+        with_mean_gradient(*self, natural, mean)
     }
 
     fn variance(&self, natural: Tensor<3>) -> Tensor<3> {
@@ -228,10 +229,6 @@ impl Formulas for Fixed {
     fn chain<const R: usize>(&self, natural: Tensor<3>, grad: Tensor<R>) -> Tensor<R> {
         let product = self.map_rows(&natural, &to_host(grad.clone()), Table::covariance);
         from_host(product, grad.dims(), &natural)
-    }
-
-    fn count_law(&self, _natural: f64) -> Option<CountLaw> {
-        None
     }
 
     fn log_prob_each(&self, natural: Tensor<3>, z: Tensor<4>) -> Tensor<3> {
@@ -247,15 +244,24 @@ impl Formulas for Fixed {
         let values = (0..count).map(|row| each[row % variables][row / variables]);
         let log_prob: Tensor<3> = from_host(values.collect(), [n, rows, d], &natural);
         let constant = natural.clone().inner();
-        let score = ScoreRule {
-            formulas: *self,
-            z: z.clone().inner(),
-        };
-        let by_parameter = custom_grad(natural, log_prob.clone(), Arc::new(score));
+        let (formulas, hard) = (*self, z.clone().inner());
+        let by_parameter = with_gradient(natural, log_prob.clone(), move |natural, _, grad| {
+            let score = formulas.score(natural.clone().unsqueeze::<4>(), hard.clone());
+            let each: Tensor<3> = (score * grad.unsqueeze_dim(3)).sum_dim(0).squeeze_dim(0);
+            // One row of parameters may serve all.
+            match natural.dims()[0] == each.dims()[0] {
+                true => each,
+                false => each.sum_dim(0),
+            }
+        });
         if !z.is_tracked() {
             return by_parameter;
         }
-        by_parameter + custom_grad(z, log_prob.zeros_like(), Arc::new(SlopeRule(constant)))
+        // The slopes with respect to relaxed samples are the logits.
+        let by_sample = with_gradient(z, log_prob.zeros_like(), move |_, _, grad| {
+            grad.unsqueeze_dim::<4>(3) * constant.clone().unsqueeze::<4>()
+        });
+        by_parameter + by_sample
     }
 
     fn score(&self, natural: Tensor<4>, z: Tensor<4>) -> Tensor<4> {
@@ -269,7 +275,12 @@ impl Formulas for Fixed {
             small.log_partition() - small.along(&self.mean_of(small, table, m))
         });
         let value = from_host(values, [batch, d, 1], &natural);
-        Some(custom_grad(natural, value, Arc::new(EntropyRule(*self))))
+        // Minus the covariance matrix times the logits.
+        let formulas = *self;
+        let slope = move |natural: Tensor<3>, _, grad: Tensor<3>| {
+            -formulas.chain(natural.clone(), natural) * grad
+        };
+        Some(with_gradient(natural, value, slope))
     }
 
     fn divergence(&self, p: Tensor<3>, q: Tensor<3>) -> Tensor<3> {
@@ -283,20 +294,11 @@ impl Formulas for Fixed {
             (own - other.along(&mean) + other.log_partition()).max(0.0)
         });
         let value: Tensor<3> = from_host(values, [batch, d, 1], &p);
-        let rule = |side| {
-            Arc::new(DivergenceRule {
-                formulas: *self,
-                p: p.clone().inner(),
-                q: q.clone().inner(),
-                side,
-            })
-        };
-        let by_q = custom_grad(q.clone(), value.zeros_like(), rule(Side::Second));
-        custom_grad(p.clone(), value, rule(Side::First)) + by_q
-    }
-
-    fn divergence_of(&self, _p: f64, _q: f64) -> Divergence {
-        unreachable!("an item has no coordinate of its own")
+        let formulas = *self;
+        with_slopes(p, q, value, move |p, q, side| match side {
+            Side::First => formulas.chain(p.clone(), p.clone() - q.clone()),
+            Side::Second => formulas.constant_mean(q) - formulas.constant_mean(p),
+        })
     }
 
     /// One uniform number for each item.
@@ -334,14 +336,6 @@ impl Formulas for Fixed {
         }
     }
 
-    fn weight(&self, _natural: Tensor<3>) -> Option<(Family, Tensor<3>)> {
-        None
-    }
-
-    fn step_weights(&self, _natural: Tensor<4>, _z: Tensor<4>) -> [Tensor<4>; 2] {
-        unreachable!("items have no steps")
-    }
-
     fn has_swaps(&self) -> bool {
         true
     }
@@ -376,91 +370,5 @@ impl Formulas for Fixed {
     /// An item comes in or goes out; its partner does the opposite.
     fn step(&self, z: f64, _side: f64) -> f64 {
         1.0 - 2.0 * z
-    }
-}
-
-/// `d mean / d natural`.
-#[derive(Debug)]
-struct MeanRule(Fixed);
-
-impl Rule<3, 3> for MeanRule {
-    fn backward(&self, natural: Tensor<3>, _mean: Tensor<3>, grad: Tensor<3>) -> Tensor<3> {
-        self.0.chain(natural, grad)
-    }
-}
-
-/// `d ln e_k / d natural`, which are the means.
-#[derive(Debug)]
-struct PartitionRule(Fixed);
-
-impl Rule<3, 2> for PartitionRule {
-    fn backward(&self, natural: Tensor<3>, _value: Tensor<2>, grad: Tensor<2>) -> Tensor<3> {
-        self.0.constant_mean(&natural) * grad.unsqueeze_dim(2)
-    }
-}
-
-/// `d log q(z) / d natural`.
-#[derive(Debug)]
-struct ScoreRule {
-    formulas: Fixed,
-    z: Tensor<4>,
-}
-
-impl Rule<3, 3> for ScoreRule {
-    fn backward(&self, natural: Tensor<3>, _log_prob: Tensor<3>, grad: Tensor<3>) -> Tensor<3> {
-        let score = self
-            .formulas
-            .score(natural.clone().unsqueeze::<4>(), self.z.clone());
-        let each: Tensor<3> = (score * grad.unsqueeze_dim(3)).sum_dim(0).squeeze_dim(0);
-        // One row of parameters may serve all.
-        match natural.dims()[0] == each.dims()[0] {
-            true => each,
-            false => each.sum_dim(0),
-        }
-    }
-}
-
-/// `d log q(z) / d z` for relaxed samples, which are the logits.
-#[derive(Debug)]
-struct SlopeRule(Tensor<3>);
-
-impl Rule<4, 3> for SlopeRule {
-    fn backward(&self, _z: Tensor<4>, _zeros: Tensor<3>, grad: Tensor<3>) -> Tensor<4> {
-        grad.unsqueeze_dim::<4>(3) * self.0.clone().unsqueeze::<4>()
-    }
-}
-
-/// `d entropy / d natural`, minus the covariance matrix times the logits.
-#[derive(Debug)]
-struct EntropyRule(Fixed);
-
-impl Rule<3, 3> for EntropyRule {
-    fn backward(&self, natural: Tensor<3>, _value: Tensor<3>, grad: Tensor<3>) -> Tensor<3> {
-        -self.0.chain(natural.clone(), natural) * grad
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Side {
-    First,
-    Second,
-}
-
-#[derive(Debug)]
-struct DivergenceRule {
-    formulas: Fixed,
-    p: Tensor<3>,
-    q: Tensor<3>,
-    side: Side,
-}
-
-impl Rule<3, 3> for DivergenceRule {
-    fn backward(&self, _parent: Tensor<3>, _value: Tensor<3>, grad: Tensor<3>) -> Tensor<3> {
-        let (p, q) = (self.p.clone(), self.q.clone());
-        let slope = match self.side {
-            Side::First => self.formulas.chain(p.clone(), p - q),
-            Side::Second => self.formulas.constant_mean(&q) - self.formulas.constant_mean(&p),
-        };
-        slope * grad
     }
 }

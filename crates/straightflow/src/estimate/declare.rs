@@ -35,8 +35,9 @@
 /// * `relaxed: true`: the cost sees relaxed samples;
 /// * `weighted: true`: the draws of an estimate do not count alike, and its value is a weighted mean
 ///   of their costs;
-/// * `learns: own`: some configuration has state, and the method has a function `bound(&self,
-///   &State, Option<Tensor<2>>) -> Result<Self>` that attaches it;
+/// * `learns: own`: some configuration has state, and the method has a function
+///   `with_state(&self, &State, Option<Tensor<2>>) -> Result<Self>` that attaches it; in this crate
+///   `attached`, with a field of that name;
 /// * `least: 2`: the least number of draws;
 /// * `draws: 1`: the number of draws of a method without the option `samples`;
 /// * `step: temperature`: the option follows a schedule, or `step: field` for a method with the
@@ -246,6 +247,13 @@ macro_rules! method {
             let lacks = |state: &$crate::estimator::LayerState| self.lacks(state);
             method.attached.attach(&ENTRY, self.learns(), state, input, lacks)?;
             Ok(Box::new(method))
+        }
+
+        fn at_layer(&self, layer: usize) -> Option<Box<dyn $crate::estimator::Estimator>> {
+            // Without a state for the layer the estimate says so.
+            let mut method = self.clone();
+            method.attached = self.attached.only(layer);
+            Some(Box::new(method))
         }
     };
     (@bind own) => {

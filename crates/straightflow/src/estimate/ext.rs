@@ -62,7 +62,6 @@ pub trait EstimatorExt: Estimator {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
@@ -71,8 +70,7 @@ pub trait EstimatorExt: Estimator {
     /// })?;
     /// let grads = estimate.surrogate.backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [3, 2]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     fn estimate<D: Distribution, R: IntoCost>(
         &self,
@@ -90,15 +88,10 @@ pub trait EstimatorExt: Estimator {
     /// the context as constants; where it evaluates the cost for the surrogate, their gradients
     /// are part of it. So a skip connection works with every method.
     ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate).
-    ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let weights = Tensor::<2>::ones([4, 2], &device).require_grad();
     /// let x = Tensor::<2>::ones([3, 4], &device);
@@ -111,8 +104,7 @@ pub trait EstimatorExt: Estimator {
     /// })?;
     /// let grads = estimate.surrogate.backward();
     /// assert!(weights.grad(&grads).is_some());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     fn estimate_with<D: Distribution, C: Context, R: IntoCost>(
         &self,
@@ -190,12 +182,10 @@ pub trait EstimatorExt: Estimator {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([3, 2], &Device::flex()))?;
     /// let gradient = estimator("arm")?.gradient(Key::new(1), &q, |z| z.square().sum_dim(2))?;
     /// assert_eq!(gradient.dims(), [3, 2]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     fn gradient<D: Distribution, R: IntoCost>(
         &self,
@@ -208,10 +198,6 @@ pub trait EstimatorExt: Estimator {
 
     /// As [`gradient`](Self::gradient), for a cost that also uses the distribution, for one with a
     /// context, which is a constant here, or for a bound.
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate).
     fn gradient_of<D, C, F, R>(
         &self,
         noise: impl Into<NoiseSource>,
@@ -247,7 +233,6 @@ pub trait EstimatorExt: Estimator {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
@@ -255,8 +240,7 @@ pub trait EstimatorExt: Estimator {
     /// let grads = (z - 0.3).square().mean().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [3, 2]);
     /// assert!(matches!(estimator("arm")?.draw(Key::new(1), &q), Err(Error::NoDropIn { .. })));
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     fn draw<D: Distribution>(&self, key: Key, q: &D) -> Result<D::Parameters> {
         let z = attach(self, key, q, 1)?;
@@ -264,10 +248,6 @@ pub trait EstimatorExt: Estimator {
     }
 
     /// As [`draw`](Self::draw), `n` samples `[n, batch, ..]`.
-    ///
-    /// # Errors
-    ///
-    /// As [`draw`](Self::draw).
     fn sample<D: Distribution>(&self, key: Key, q: &D, n: usize) -> Result<D::Samples> {
         Ok(samples_of::<D>(q.law(), attach(self, key, q, n)?))
     }

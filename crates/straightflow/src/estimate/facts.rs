@@ -54,6 +54,11 @@ pub trait Described: fmt::Debug + Send + Sync {
         })
     }
 
+    /// The same estimator with the state of one layer only, if its layers have states.
+    fn at_layer(&self, _layer: usize) -> Option<Box<dyn Estimator>> {
+        None
+    }
+
     /// The same estimator as a source of samples on the tape, if it is one.
     fn pathwise(&self) -> Option<&dyn Pathwise> {
         match self.stacking() {
@@ -178,6 +183,16 @@ pub struct Price {
     pub evaluations: usize,
     /// Backward passes through the cost.
     pub gradients: usize,
+}
+
+impl Price {
+    /// So many evaluations and backward passes.
+    pub const fn new(evaluations: usize, gradients: usize) -> Self {
+        Self {
+            evaluations,
+            gradients,
+        }
+    }
 }
 
 /// A named choice of options.

@@ -13,8 +13,8 @@ use burn::tensor::Tensor;
 use super::noise::NoiseSource;
 use super::pathwise::Pathwise;
 use super::run::{Estimator, Outcome};
-use crate::distribution::{Distribution, Law, canonical_of};
-use crate::error::Result;
+use crate::distribution::{Distribution, canonical_of};
+use crate::error::{Error, Result};
 use crate::estimate::objective::CountedObjective;
 
 /// `log q(z)` of all layers together, `[n, batch]`, for samples `[n, batch, ..]` of each.
@@ -26,15 +26,18 @@ pub fn layers_log_prob<D: Distribution>(q: &[D], z: &[D::Samples]) -> Tensor<2> 
     let each = q.iter().zip(z).map(|(q, z)| {
         let z = canonical_of::<D>(q.law(), z.clone());
         let [n, batch, ..] = z.dims();
-        layer_log_prob(q.law(), z).reshape([n, batch])
+        let rows = to_rows(z, q.law().dims()[0]);
+        q.law().log_prob(rows).reshape([n, batch])
     });
     each.reduce(|sum, term| sum + term)
         .expect("an objective has at least one layer")
 }
 
-/// `log q(z)` of one layer for samples `[n, batch, d, k]`, in the shape of its law's rows.
-fn layer_log_prob(law: &Law, z: Tensor<4>) -> Tensor<2> {
-    law.log_prob(to_rows(z, law.dims()[0]))
+/// The sum of several terms, such as what each layer adds to an estimate.
+pub(crate) fn sum_of(terms: impl IntoIterator<Item = Result<Tensor<1>>>) -> Result<Tensor<1>> {
+    let terms: Vec<Tensor<1>> = terms.into_iter().collect::<Result<_>>()?;
+    let sum = terms.into_iter().reduce(|sum, term| sum + term);
+    sum.ok_or(Error::EmptyChain)
 }
 
 /// Samples `[n, batch, d, k]` as those of a law with `rows` batch elements.

@@ -34,6 +34,18 @@ fn forward(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
     affine(x, layer.weight.val(), bias.val(), None)
 }
 
+/// From inputs over hidden units to outputs.
+fn two_layers(
+    key: Key,
+    [inputs, hidden, outputs]: [usize; 3],
+    device: &Device,
+    dtype: DType,
+) -> [Linear; 2] {
+    let [first, second] = key.split();
+    [(first, [inputs, hidden]), (second, [hidden, outputs])]
+        .map(|(key, sizes)| linear(key, sizes, device, dtype))
+}
+
 fn check_input(input: Option<&Tensor<2>>, expected: [usize; 2]) -> Result<()> {
     let got = input.map_or([expected[0], 0], |input| input.dims());
     if expected != got {
@@ -55,10 +67,10 @@ pub struct Network {
 impl Network {
     /// A network whose weights come from a key, with biases of zero.
     pub fn new(key: Key, features: usize, hidden: usize, device: &Device, dtype: DType) -> Self {
-        let [first, second] = key.split();
+        let [hidden, output] = two_layers(key, [features.max(1), hidden, 1], device, dtype);
         Self {
-            hidden: linear(first, [features.max(1), hidden], device, dtype),
-            output: linear(second, [hidden, 1], device, dtype),
+            hidden,
+            output,
             features,
         }
     }
@@ -100,17 +112,12 @@ pub struct ControlNetwork {
 impl ControlNetwork {
     /// A network whose weights come from a key, with biases of zero.
     pub fn new(key: Key, shape: StateShape, hidden: usize, device: &Device) -> Self {
-        let StateShape {
-            features,
-            below,
-            d,
-            k,
-            dtype,
-        } = shape;
-        let [first, second] = key.split();
+        let (features, below) = (shape.features, shape.below);
+        let inputs = features + below + shape.d * shape.k;
+        let [hidden, output] = two_layers(key, [inputs, hidden, 1], device, shape.dtype);
         Self {
-            hidden: linear(first, [features + below + d * k, hidden], device, dtype),
-            output: linear(second, [hidden, 1], device, dtype),
+            hidden,
+            output,
             features,
             below,
         }
@@ -134,10 +141,8 @@ impl ControlNetwork {
         check_input(input, [batch, self.features])?;
         same_dtype(self.hidden.weight.val().dtype(), law)?;
         let width: usize = below.iter().map(|z| z.dims()[2] * z.dims()[3]).sum();
-        let (expected, got) = (
-            self.hidden.weight.val().dims()[0],
-            self.features + width + d * k,
-        );
+        let expected = self.hidden.weight.val().dims()[0];
+        let got = self.features + width + d * k;
         if expected != got {
             return Err(Error::ControlWidth { expected, got });
         }
@@ -177,11 +182,8 @@ const LEAK: f64 = 0.3;
 impl SteinNetwork {
     /// A network whose weights come from a key, with biases of zero.
     pub fn new(key: Key, hidden: usize, device: &Device, dtype: DType) -> Self {
-        let [first, second] = key.split();
-        Self {
-            hidden: linear(first, [2, hidden], device, dtype),
-            output: linear(second, [hidden, 2], device, dtype),
-        }
+        let [hidden, output] = two_layers(key, [2, hidden, 2], device, dtype);
+        Self { hidden, output }
     }
 
     /// Both functions, each in the shape of the two inputs, on the network's tape only.

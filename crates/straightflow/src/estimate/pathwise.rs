@@ -60,10 +60,5 @@ pub fn pathwise_outcome(
     // The surrogate is a mean, whatever the drop-in's loss is.
     let z = estimator.attach(noise, law, Reduction::Mean);
     let cost = objective.evaluate_attached(std::slice::from_ref(&z), std::slice::from_ref(law))?;
-    Ok(Outcome {
-        values: cost.clone().inner(),
-        surrogate: cost.mean(),
-        samples: vec![z.inner()],
-        lessons: Vec::new(),
-    })
+    Ok(Outcome::with_surrogate(cost.clone(), cost.mean(), vec![z]))
 }

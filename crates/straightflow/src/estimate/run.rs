@@ -37,10 +37,7 @@ pub trait Estimator: Described {
             PriceRule::PerDraw {
                 evaluations,
                 gradients,
-            } => Price {
-                evaluations: evaluations * n,
-                gradients: gradients * n,
-            },
+            } => Price::new(evaluations * n, gradients * n),
             PriceRule::Own(_) => panic!("`{}` does not say its price", self.entry().id),
         }
     }
@@ -86,8 +83,6 @@ pub trait Estimator: Described {
     /// New state for a single variable, with weights from the key; `None` if the estimator has
     /// none. For several layers there is [`State::stacked`].
     ///
-    /// The state belongs to the user: it is optimised beside the model, by an optimiser of its
-    /// own, saved with the model's record, and given to each estimate by [`bind`](Described::bind).
     /// `device` is that of the model's parameters: an autodiff device if the state is to be
     /// trained, with the same strategy of gradient checkpointing.
     fn init_state(&self, key: Key, shape: StateShape, device: &Device) -> Option<State> {
@@ -95,11 +90,6 @@ pub trait Estimator: Described {
         Some(State {
             layers: vec![layer],
         })
-    }
-
-    /// The same estimator with the state of one layer only, if its layers have states.
-    fn at_layer(&self, _layer: usize) -> Option<Box<dyn Estimator>> {
-        None
     }
 
     /// The least number of draws of one estimate.
@@ -153,10 +143,17 @@ impl Outcome {
     /// a scalar whose gradient is added to that of the mean cost. The scalar's own value does not
     /// matter.
     pub fn new(cost: Tensor<2>, gradient: Tensor<1>, samples: Tensor<4>) -> Self {
+        let surrogate = cost.clone().mean() + gradient_only(gradient);
+        Self::with_surrogate(cost, surrogate, vec![samples])
+    }
+
+    /// The outcome of costs `[n, batch]` at samples of each layer, both on their tapes, with a
+    /// surrogate that is complete.
+    pub fn with_surrogate(cost: Tensor<2>, surrogate: Tensor<1>, samples: Vec<Tensor<4>>) -> Self {
         Self {
-            values: cost.clone().inner(),
-            surrogate: cost.mean() + gradient_only(gradient),
-            samples: vec![samples.inner()],
+            values: cost.inner(),
+            surrogate,
+            samples: samples.into_iter().map(Tensor::inner).collect(),
             lessons: Vec::new(),
         }
     }

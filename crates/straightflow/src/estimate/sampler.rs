@@ -224,10 +224,6 @@ impl Sampler {
     }
 
     /// As [`estimate`](Self::estimate), for a cost that also uses the distribution or a context.
-    ///
-    /// # Errors
-    ///
-    /// As `EstimatorExt::estimate_with`.
     pub fn estimate_with<D: Distribution, C: Context, R: IntoCost>(
         &self,
         noise: impl Into<NoiseSource>,
@@ -239,10 +235,6 @@ impl Sampler {
     }
 
     /// As [`estimate`](Self::estimate), for an objective of one or several layers.
-    ///
-    /// # Errors
-    ///
-    /// As `EstimatorExt::estimate_objective`.
     pub fn estimate_objective<D: Distribution>(
         &self,
         noise: impl Into<NoiseSource>,
@@ -287,10 +279,6 @@ impl Seeing<'_> {
     }
 
     /// As [`Sampler::estimate_with`].
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate).
     pub fn estimate_with<D: Distribution, C: Context, R: IntoCost>(
         &self,
         noise: impl Into<NoiseSource>,
@@ -302,10 +290,6 @@ impl Seeing<'_> {
     }
 
     /// As [`Sampler::estimate_objective`].
-    ///
-    /// # Errors
-    ///
-    /// As [`estimate`](Self::estimate).
     pub fn estimate_objective<D: Distribution>(
         &self,
         noise: impl Into<NoiseSource>,

@@ -6,19 +6,18 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Near, Result};
+use crate::text::as_text;
 
 /// An estimator and its options, as text.
 ///
 /// ```
 /// use straightflow::estimator::Spec;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let spec: Spec = "straight-through:samples=4".parse()?;
 /// let estimator = spec.build()?;
 /// assert_eq!(estimator.draws(), 4);
 /// assert_eq!(estimator.spec(), spec);
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -106,19 +105,7 @@ impl FromStr for Spec {
     }
 }
 
-impl TryFrom<String> for Spec {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Spec> for String {
-    fn from(spec: Spec) -> Self {
-        spec.to_string()
-    }
-}
+as_text!(Spec);
 
 /// The known words that look like a given one, nearest first; all of them in alphabetical order if
 /// none does.

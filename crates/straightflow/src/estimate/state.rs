@@ -1,7 +1,4 @@
 //! What an estimator learns or remembers from one estimate to the next.
-//!
-//! Estimators themselves never change. Their [`State`] is a burn module that the user owns: an
-//! optimiser of its own trains it on the same surrogate, and it is saved with the model's record.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -60,14 +57,19 @@ impl StateShape {
     }
 }
 
-/// The state of one estimator, for each layer of its objective.
+/// The state of one estimator, for each layer of its objective: what it learns or remembers.
+///
+/// Estimators themselves never change. Their state is a burn module that the user owns: made by
+/// [`init_state`](Estimator::init_state), attached by [`bind`](super::Described::bind), trained by
+/// an optimiser of its own on the same surrogate, told of each estimate by
+/// [`update`](Self::update), and saved with the model's record. A [`Sampler`](super::Sampler) does
+/// all of that.
 ///
 /// ```
 /// use burn::optim::{AdamConfig, GradientsParams};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let device = Device::flex().autodiff();
 /// let logits = Tensor::<2>::zeros([3, 2], &device).require_grad();
 /// let x = Tensor::<2>::ones([3, 4], &device); // what the encoder sees
@@ -88,8 +90,7 @@ impl StateShape {
 ///     state = optimiser.step(1e-3, state, own);
 ///     state.update(&estimate);
 /// }
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Module, Debug, Default)]
 pub struct State {
@@ -234,6 +235,16 @@ impl Attached {
         self.layers.get(layer).ok_or(missing)
     }
 
+    /// The state of a layer, if the configuration learns anything.
+    pub fn learned(
+        &self,
+        entry: &Entry,
+        learns: bool,
+        layer: usize,
+    ) -> Result<Option<&LayerState>> {
+        learns.then(|| self.layer(entry, layer)).transpose()
+    }
+
     /// The state of one layer alone, as that of the only one; none if there is none.
     pub fn only(&self, layer: usize) -> Self {
         Self {
@@ -241,6 +252,13 @@ impl Attached {
             input: self.input.clone(),
         }
     }
+}
+
+/// A part of an attached state.
+pub(crate) fn part<T>(of_state: &Option<T>) -> &T {
+    of_state
+        .as_ref()
+        .expect("`bind` refuses a state without it")
 }
 
 /// Whether a part of a state has so many numbers; those of another estimator may be more or fewer.
@@ -271,14 +289,8 @@ pub struct MovingAverage {
 impl MovingAverage {
     /// An average of nothing yet.
     pub fn new(decay: f64, device: &Device, dtype: DType) -> Self {
-        // No optimiser's business.
-        let zero = || Param::from_tensor(Tensor::zeros([1], (device, dtype)));
-        let zero = || zero().set_require_grad(false);
-        Self {
-            sum: zero(),
-            weight: zero(),
-            decay,
-        }
+        let [sum, weight] = [(); 2].map(|()| untrained([1], device, dtype));
+        Self { sum, weight, decay }
     }
 
     /// The average as a constant `[1]`; 0 before the first update.
@@ -296,15 +308,8 @@ impl MovingAverage {
 
     fn update(&mut self, mean_cost: Tensor<1>) {
         let decay = self.decay;
-        // Computed off the tape, also if someone asked all parameters to want gradients.
         let blend = |old: &Param<Tensor<1>>, new: Tensor<1>| {
-            old.clone().map(|old| {
-                let blended = old.clone().inner() * decay + new * (1.0 - decay);
-                match old.is_autodiff() {
-                    true => Tensor::from_inner(blended),
-                    false => blended,
-                }
-            })
+            rewritten(old, |old| old.inner() * decay + new * (1.0 - decay))
         };
         let one = mean_cost.ones_like();
         (self.sum, self.weight) = (blend(&self.sum, mean_cost), blend(&self.weight, one));
@@ -323,12 +328,10 @@ pub struct RunningMeans {
 
 impl RunningMeans {
     pub(crate) fn new(shape: [usize; 3], rate: f64, device: &Device, dtype: DType) -> Self {
-        // No optimiser's business.
-        let zero = || Param::from_tensor(Tensor::zeros(shape, (device, dtype)));
-        let zero = || zero().set_require_grad(false);
+        let [sums, weights] = [(); 2].map(|()| untrained(shape, device, dtype));
         Self {
-            sums: zero(),
-            weights: zero(),
+            sums,
+            weights,
             rate,
         }
     }
@@ -342,11 +345,11 @@ impl RunningMeans {
 
     /// The sums and weights of all observations, in row-major order.
     pub(crate) fn parts(&self) -> [Vec<f64>; 2] {
-        let mut weights = to_host(self.weights.val());
-        weights
-            .iter_mut()
-            .for_each(|weight| *weight = weight.max(0.0));
-        [to_host(self.sums.val()), weights]
+        let weights = to_host(self.weights.val()).into_iter();
+        [
+            to_host(self.sums.val()),
+            weights.map(|weight| weight.max(0.0)).collect(),
+        ]
     }
 
     /// Looks at the precision of a law.
@@ -370,16 +373,27 @@ impl RunningMeans {
             weights[cell] = keep * weights[cell] + share * weight;
         }
         let write = |old: &Param<Tensor<3>>, new: Vec<f64>| {
-            old.clone().map(|old| {
-                let new = from_host(new, old.dims(), &old);
-                match old.is_autodiff() {
-                    true => Tensor::from_inner(new),
-                    false => new,
-                }
-            })
+            rewritten(old, |old| from_host(new, old.dims(), &old))
         };
         (self.sums, self.weights) = (write(&self.sums, sums), write(&self.weights, weights));
     }
+}
+
+/// Zeros that are no optimiser's business.
+fn untrained<const D: usize>(shape: [usize; D], device: &Device, dtype: DType) -> Param<Tensor<D>> {
+    Param::from_tensor(Tensor::zeros(shape, (device, dtype))).set_require_grad(false)
+}
+
+/// A parameter with another value, off the tape also if someone asked all parameters to want
+/// gradients.
+fn rewritten<const D: usize>(
+    old: &Param<Tensor<D>>,
+    new: impl FnOnce(Tensor<D>) -> Tensor<D>,
+) -> Param<Tensor<D>> {
+    old.clone().map(|old| match old.is_autodiff() {
+        true => Tensor::from_inner(new(old)),
+        false => new(old),
+    })
 }
 
 pub(crate) fn same_dtype(state: DType, law: &Law) -> Result<()> {

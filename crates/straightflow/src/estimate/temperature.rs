@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::facts::OptionValue;
+use crate::text::as_text;
 
 /// The temperature of a relaxation; as text `0.5`, or `1>0.1@1e-5` for a schedule that starts at 1,
 /// falls by the factor `exp(-1e-5)` with every step, and stays at 0.1 from there on.
@@ -18,15 +19,13 @@ use super::facts::OptionValue;
 /// ```
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let scheduled = estimator("gumbel-softmax:temperature=1>0.1@0.01")?;
 /// for step in 0..3 {
 ///     let estimator = scheduled.at_step(step)?;
 ///     # let _ = estimator;
 /// }
 /// assert_eq!(scheduled.at_step(300)?.spec().to_string(), "gumbel-softmax:temperature=0.1");
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -71,10 +70,16 @@ impl Temperature {
             Self::Constant(floor) | Self::Exponential { floor, .. } => floor,
         }
     }
+}
 
-    fn valid(self) -> Result<(), String> {
+impl OptionValue for Temperature {
+    fn extremes(&self) -> (f64, f64) {
+        (self.floor(), self.start())
+    }
+
+    fn check(&self) -> Result<(), String> {
         let positive = |x: f64| x.is_finite() && x >= Self::LOWEST;
-        let valid = match self {
+        let valid = match *self {
             Self::Constant(start) => positive(start),
             Self::Exponential { start, floor, rate } => {
                 positive(start)
@@ -90,16 +95,6 @@ impl Temperature {
         Err(format!(
             "the temperature must be positive and finite, and its schedule not rise, got `{self}`"
         ))
-    }
-}
-
-impl OptionValue for Temperature {
-    fn extremes(&self) -> (f64, f64) {
-        (self.floor(), self.start())
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.valid()
     }
 }
 
@@ -132,20 +127,8 @@ impl FromStr for Temperature {
                 }
             }
         };
-        temperature.valid().map(|()| temperature)
+        temperature.check().map(|()| temperature)
     }
 }
 
-impl TryFrom<String> for Temperature {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Temperature> for String {
-    fn from(temperature: Temperature) -> Self {
-        temperature.to_string()
-    }
-}
+as_text!(Temperature);

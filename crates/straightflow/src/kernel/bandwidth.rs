@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{KernelError, check_bandwidth};
 use crate::distribution::CountLaw;
+use crate::text::as_text;
 
 /// The bandwidth of a kernel: a number, or a number of standard deviations of the law.
 ///
@@ -106,42 +107,4 @@ impl FromStr for Bandwidth {
     }
 }
 
-impl TryFrom<String> for Bandwidth {
-    type Error = KernelError;
-
-    fn try_from(text: String) -> Result<Self, KernelError> {
-        text.parse()
-    }
-}
-
-impl From<Bandwidth> for String {
-    fn from(rule: Bandwidth) -> Self {
-        rule.to_string()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_round_trips() {
-        for text in ["1.5", "0.25", "3sd", "0.5sd", "2.25sd>0.4"] {
-            let rule: Bandwidth = text.parse().unwrap();
-            assert_eq!(rule.to_string(), text);
-            assert_eq!(Bandwidth::try_from(String::from(rule)), Ok(rule));
-        }
-    }
-
-    #[test]
-    fn bad_text_is_refused() {
-        for text in ["", "wide", "sd", "3sd<1", "3sd>", "3 sd 4"] {
-            let refused = KernelError::BandwidthText(text.to_owned());
-            assert_eq!(text.parse::<Bandwidth>(), Err(refused), "{text}");
-        }
-        for (text, number) in [("0", 0.0), ("-1", -1.0), ("0sd", 0.0), ("3sd>-2", -2.0)] {
-            let refused = KernelError::Bandwidth(number);
-            assert_eq!(text.parse::<Bandwidth>(), Err(refused), "{text}");
-        }
-    }
-}
+as_text!(Bandwidth);

@@ -27,10 +27,6 @@ impl Kernel for Energy {
         growth(difference, step)
     }
 
-    fn scale(&self) -> f64 {
-        1.0
-    }
-
     fn reach(&self) -> f64 {
         f64::INFINITY
     }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{Energy, Kernel, KernelError, Laplace, Mixture, RationalQuadratic, Rbf};
+use crate::text::as_text;
 
 /// The kinds of kernels, each of which becomes a [`Kernel`] at a bandwidth.
 ///
@@ -114,54 +115,4 @@ impl FromStr for KernelFamily {
     }
 }
 
-impl TryFrom<String> for KernelFamily {
-    type Error = KernelError;
-
-    fn try_from(text: String) -> Result<Self, KernelError> {
-        text.parse()
-    }
-}
-
-impl From<KernelFamily> for String {
-    fn from(family: KernelFamily) -> Self {
-        family.to_string()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_round_trips() {
-        for text in [
-            "rbf",
-            "laplace",
-            "energy",
-            "rational-quadratic:0.5",
-            "mixture:0.5+1+2",
-        ] {
-            let family: KernelFamily = text.parse().unwrap();
-            assert_eq!(family.to_string(), text);
-        }
-    }
-
-    #[test]
-    fn bad_text_is_refused() {
-        for text in [
-            "",
-            "gauss",
-            "rbf:2",
-            "mixture:",
-            "mixture:1+x",
-            "rational-quadratic:",
-        ] {
-            let refused = KernelError::KernelText(text.to_owned());
-            assert_eq!(text.parse::<KernelFamily>(), Err(refused), "{text}");
-        }
-        let zero = "mixture:1+0".parse::<KernelFamily>();
-        assert_eq!(zero, Err(KernelError::Bandwidth(0.0)));
-        let flat = "rational-quadratic:0".parse::<KernelFamily>();
-        assert_eq!(flat, Err(KernelError::Exponent(0.0)));
-    }
-}
+as_text!(KernelFamily);

@@ -42,10 +42,6 @@ impl Kernel for Laplace {
         -self.value(difference) * exponent.exp_m1()
     }
 
-    fn scale(&self) -> f64 {
-        self.bandwidth
-    }
-
     fn reach(&self) -> f64 {
         40.0 * self.bandwidth
     }

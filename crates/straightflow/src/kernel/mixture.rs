@@ -77,10 +77,6 @@ impl Kernel for Mixture {
         self.sum(|kernel| kernel.fall(difference, step))
     }
 
-    fn scale(&self) -> f64 {
-        self.sum(Rbf::bandwidth)
-    }
-
     fn reach(&self) -> f64 {
         super::rbf::REACH * self.widest
     }

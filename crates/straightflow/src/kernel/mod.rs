@@ -20,6 +20,7 @@ pub use family::KernelFamily;
 pub use laplace::Laplace;
 pub use mixture::Mixture;
 pub use rational_quadratic::RationalQuadratic;
+pub(crate) use rbf::REACH;
 pub use rbf::Rbf;
 
 /// Why a kernel or a bandwidth rule was refused.
@@ -69,9 +70,6 @@ pub trait Kernel: Debug + Send + Sync {
     /// `K(d) - K(d + e)` without cancellation for small `e`.
     fn fall(&self, difference: f64, step: f64) -> f64;
 
-    /// The distance over which the kernel changes.
-    fn scale(&self) -> f64;
-
     /// A distance beyond which `K` and its differences are below the rounding of `K(0)`; infinite
     /// for kernels with heavy tails.
     fn reach(&self) -> f64;
@@ -110,97 +108,5 @@ pub(crate) fn check_bandwidth(bandwidth: f64) -> Result<f64, KernelError> {
         Ok(bandwidth)
     } else {
         Err(KernelError::Bandwidth(bandwidth))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kernels() -> Vec<Box<dyn Kernel>> {
-        vec![
-            Box::new(Rbf::new(0.4).unwrap()),
-            Box::new(Rbf::new(1.7).unwrap()),
-            Box::new(Laplace::new(0.9).unwrap()),
-            Box::new(RationalQuadratic::new(1.3, 0.8).unwrap()),
-            Box::new(Mixture::new(&[(0.5, 0.6), (1.5, 2.0)]).unwrap()),
-            Box::new(Energy),
-        ]
-    }
-
-    #[test]
-    fn derivatives_and_drops_agree_with_differences_of_the_value() {
-        for kernel in kernels() {
-            for d in [-3.2, -0.4, 0.3, 1.0, 5.5] {
-                let step = 1e-5;
-                let slope = (kernel.value(d + step) - kernel.value(d - step)) / (2.0 * step);
-                assert!(
-                    (kernel.derivative(d) - slope).abs() < 1e-9,
-                    "{kernel:?} {d}"
-                );
-                for e in [-0.7, 0.2, 1.0] {
-                    let direct = kernel.value(d) - kernel.value(d + e);
-                    assert!(
-                        (kernel.fall(d, e) - direct).abs() < 1e-14,
-                        "{kernel:?} {d} {e}"
-                    );
-                }
-                // For a tiny step the drop keeps its leading digits.
-                let tiny = 1e-13;
-                let expected = -tiny * kernel.derivative(d);
-                let error = (kernel.fall(d, tiny) - expected).abs();
-                assert!(error <= 1e-9 * expected.abs() + 1e-25, "{kernel:?} {d}");
-            }
-            assert_eq!(kernel.derivative(0.0), 0.0);
-        }
-    }
-
-    #[test]
-    fn spectra_are_the_sums_over_the_lattice() {
-        for kernel in kernels() {
-            if kernel.is_conditional() {
-                continue;
-            }
-            for omega in [0.3, 1.0, 2.5, std::f64::consts::PI] {
-                // Damping by a wide Gaussian makes the slow sums converge; its effect at these
-                // frequencies is of order 1e-7.
-                let damping = |k: f64| (-(k / 3e3) * (k / 3e3) / 2.0).exp();
-                let (mut even, mut odd) = (kernel.value(0.0), 0.0);
-                for k in 1..20_000 {
-                    let k = f64::from(k);
-                    even += 2.0 * kernel.value(k) * damping(k) * (k * omega).cos();
-                    odd -= 2.0 * kernel.derivative(k) * damping(k) * (k * omega).sin();
-                }
-                let spectrum = kernel.spectrum(omega);
-                assert!((spectrum.even - even).abs() < 2e-6, "{kernel:?} {omega}");
-                assert!((spectrum.odd - odd).abs() < 2e-6, "{kernel:?} {omega}");
-            }
-        }
-    }
-
-    #[test]
-    fn bad_parameters_are_refused() {
-        for bad in [0.0, -1.0, f64::INFINITY] {
-            assert_eq!(Rbf::new(bad), Err(KernelError::Bandwidth(bad)));
-            assert_eq!(Laplace::new(bad), Err(KernelError::Bandwidth(bad)));
-            assert_eq!(
-                RationalQuadratic::new(bad, 1.0).unwrap_err(),
-                KernelError::Bandwidth(bad)
-            );
-            assert_eq!(
-                Mixture::new(&[(1.0, 1.0), (1.0, bad)]).unwrap_err(),
-                KernelError::Bandwidth(bad)
-            );
-            assert_eq!(
-                Mixture::new(&[(bad, 1.0)]).unwrap_err(),
-                KernelError::Weight(bad)
-            );
-        }
-        assert!(matches!(Rbf::new(f64::NAN), Err(KernelError::Bandwidth(_))));
-        assert_eq!(Mixture::new(&[]).unwrap_err(), KernelError::EmptyMixture);
-        assert_eq!(
-            RationalQuadratic::new(1.0, 0.0).unwrap_err(),
-            KernelError::Exponent(0.0)
-        );
     }
 }

@@ -84,10 +84,6 @@ impl Kernel for RationalQuadratic {
         -self.value(difference) * (-self.exponent * ratio.ln_1p()).exp_m1()
     }
 
-    fn scale(&self) -> f64 {
-        self.bandwidth
-    }
-
     fn reach(&self) -> f64 {
         f64::INFINITY
     }

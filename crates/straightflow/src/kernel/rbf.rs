@@ -55,10 +55,6 @@ impl Kernel for Rbf {
         -self.value(difference) * exponent.exp_m1()
     }
 
-    fn scale(&self) -> f64 {
-        self.bandwidth
-    }
-
     fn reach(&self) -> f64 {
         REACH * self.bandwidth
     }
@@ -80,7 +76,7 @@ impl Kernel for Rbf {
     }
 }
 
-/// `exp(-REACH^2 / 2) = 4e-17`.
+/// `exp(-REACH^2 / 2) = 4e-17`: what is further away than this many bandwidths is left out.
 pub(crate) const REACH: f64 = 8.7;
 
 /// The lattice transforms of `exp(-d^2 / (2 h^2))`.

@@ -8,7 +8,7 @@ use burn::module::{
 use burn::tensor::Device;
 
 use super::Key;
-use super::words::{Words, count, set_count};
+use super::words::{Words, count, set_count, stays_on_the_host};
 
 /// The child key whose children an evaluation gets.
 const EVALUATION: u64 = u64::MAX - 2;
@@ -96,25 +96,7 @@ impl Module for KeyStream {
         Self::new(key(&self.words.get()).child(EVALUATION))
     }
 
-    fn train(self) -> Self {
-        self
-    }
-
-    fn materialize(self) -> Self {
-        self
-    }
-
-    fn to_device(self, _device: &Device) -> Self {
-        self
-    }
-
-    fn fork(self, _device: &Device) -> Self {
-        self
-    }
-
-    fn collect_devices(&self, devices: Vec<Device>) -> Vec<Device> {
-        devices
-    }
+    stays_on_the_host!();
 }
 
 impl fmt::Display for KeyStream {

@@ -9,6 +9,32 @@ use burn::module::{
 };
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
+/// What a module that has no tensors says of devices.
+macro_rules! stays_on_the_host {
+    () => {
+        fn train(self) -> Self {
+            self
+        }
+
+        fn materialize(self) -> Self {
+            self
+        }
+
+        fn to_device(self, _device: &Device) -> Self {
+            self
+        }
+
+        fn fork(self, _device: &Device) -> Self {
+            self
+        }
+
+        fn collect_devices(&self, devices: Vec<Device>) -> Vec<Device> {
+            devices
+        }
+    };
+}
+pub(super) use stays_on_the_host;
+
 /// Words that a module counts with in its forward pass, and that its record has as integers. Copies
 /// share them, except that a module in evaluation has its own.
 #[derive(Clone, Debug)]
@@ -84,25 +110,7 @@ impl<const N: usize> Module for Words<N> {
         }
     }
 
-    fn train(self) -> Self {
-        self
-    }
-
-    fn materialize(self) -> Self {
-        self
-    }
-
-    fn to_device(self, _device: &Device) -> Self {
-        self
-    }
-
-    fn fork(self, _device: &Device) -> Self {
-        self
-    }
-
-    fn collect_devices(&self, devices: Vec<Device>) -> Vec<Device> {
-        devices
-    }
+    stays_on_the_host!();
 }
 
 impl<const N: usize> fmt::Display for Words<N> {

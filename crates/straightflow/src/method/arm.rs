@@ -41,14 +41,12 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// let arm = ArmConfig { samples: 1000, ..ArmConfig::default() }.init()?;
     /// let gradient = arm.gradient(Key::new(1), &q, |z| z)?;
     /// // p (1 - p) (f(1) - f(0))
     /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Arm {}
 

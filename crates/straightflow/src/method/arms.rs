@@ -34,14 +34,12 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// let arms = ArmsConfig { samples: 2 }.init()?;
     /// // At p = 1/2 the two draws of a bit always differ, and nothing is left to chance.
     /// let gradient = arms.gradient(Key::new(1), &q, |z| z)?;
     /// assert_eq!(gradient.into_scalar::<f32>(), 0.25);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Arms {}
 

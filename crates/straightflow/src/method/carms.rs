@@ -37,14 +37,12 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Categorical::from_logits(Tensor::<3>::zeros([1, 2, 5], &Device::flex()))?;
     /// let gradient = estimator("carms:samples=3")?.gradient(Key::new(1), &q, |z| {
     ///     z.slice([0..3, 0..1, 0..2, 0..1]).sum_dims(&[2, 3])
     /// })?;
     /// assert_eq!(gradient.dims(), [1, 2, 5]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Carms {}
 

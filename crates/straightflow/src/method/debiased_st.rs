@@ -7,10 +7,10 @@ mod memory;
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use self::layer::{BaseRule, FactorRule, Layer, Seen};
+use self::layer::{Layer, Seen, watched, with_base};
 use self::memory::MovesLesson;
 use crate::Key;
 use crate::antithetic::along;
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::state::{Attached, LayerState, Lesson, RunningMeans};
 use crate::estimate::{Estimator, Noise, NoiseSpec, Outcome, Preset, Price, StateShape};
-use crate::ops::{custom_grad, gradient_only};
+use crate::ops::gradient_only;
 
 /// What [`DebiasedSt`] corrects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,10 +108,8 @@ method! {
     ///   sampling, with probabilities of at most 1; as many as there are moves give
     ///   [`FiniteDifference`](super::FiniteDifference), and `base=none` with one gives bitflip-1.
     /// * **Requires** the value of the cost, and its gradient for a base. What is learned is
-    ///   [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state),
-    ///   attach it with [`bind`](crate::estimator::Described::bind), and call
-    ///   [`State::update`](crate::estimator::State::update) after the backward pass; no optimiser
-    ///   is involved. The preset `stateless` learns nothing.
+    ///   [`State`](crate::estimator::State), by [`State::update`](crate::estimator::State::update)
+    ///   alone; no optimiser is involved. The preset `stateless` learns nothing.
     /// * **Bias**: none, whatever the state is and whatever the cost's gradient is. Every draw is
     ///   used before it is learned from.
     /// * **Price**: the moved draws are evaluated without gradients, in one call.
@@ -126,7 +124,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 2], &Device::flex()))?;
     /// let estimator = estimator("debiased-st:preset=stateless,samples=1000")?;
     /// // Not linear: straight-through would give a mean of 0.5 for both coordinates.
@@ -135,8 +132,7 @@ method! {
     /// })?;
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
     /// assert!(gradient.iter().all(|g| (g - 0.25).abs() < 0.06));
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct DebiasedSt { attached: Attached }
 
@@ -207,33 +203,18 @@ impl DebiasedSt {
 
     /// The first part that a state lacks.
     fn lacks(&self, state: &LayerState) -> Option<&'static str> {
+        let learned = self.config.choice == ChoiceBy::Learned;
+        let (curvature, scale) = (self.config.curvature, self.config.scale);
         let parts = [
             (
-                self.config.curvature.is_learned(),
-                state.curvature.is_none(),
+                curvature.is_learned() && state.curvature.is_none(),
                 "curvature",
             ),
-            (
-                self.config.choice == ChoiceBy::Learned,
-                state.residual.is_none(),
-                "residual",
-            ),
-            (
-                self.config.scale.is_learned(),
-                state.scale.is_none(),
-                "scale",
-            ),
+            (learned && state.residual.is_none(), "residual"),
+            (scale.is_learned() && state.scale.is_none(), "scale"),
         ];
-        let lacking = parts
-            .into_iter()
-            .find(|(needed, missing, _)| *needed && *missing);
-        lacking.map(|(_, _, part)| part)
-    }
-
-    /// The state of a layer, if the configuration learns anything.
-    fn state(&self, layer: usize) -> Result<Option<&LayerState>> {
-        let learned = self.learns().then(|| self.attached.layer(&ENTRY, layer));
-        learned.transpose()
+        let lacking = parts.into_iter().find(|(lacking, _)| *lacking);
+        lacking.map(|(_, part)| part)
     }
 
     /// The moves of each draw that are evaluated.
@@ -253,15 +234,6 @@ fn choice_noise(law: &Law, n: usize) -> Vec<NoiseSpec> {
     }
 }
 
-/// Tells the state the factor that a surrogate has, when it is differentiated.
-fn watched(carrier: Tensor<1>, seen: &Arc<Seen>) -> Tensor<1> {
-    custom_grad(
-        carrier.clone(),
-        carrier.inner(),
-        Arc::new(FactorRule(seen.clone())),
-    )
-}
-
 impl Estimator for DebiasedSt {
     fn noise(&self, law: &Law, n: usize) -> Vec<NoiseSpec> {
         let mut noise = vec![NoiseSpec::samples(law, n)];
@@ -270,40 +242,21 @@ impl Estimator for DebiasedSt {
     }
 
     fn price(&self, law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n * (1 + self.flips(law)),
-            gradients: match self.config.base {
-                DebiasedBase::None => 0,
-                DebiasedBase::StraightThrough | DebiasedBase::SecondOrderSt => n,
-            },
-        }
+        let gradients = match self.config.base {
+            DebiasedBase::None => 0,
+            DebiasedBase::StraightThrough | DebiasedBase::SecondOrderSt => n,
+        };
+        Price::new(n * (1 + self.flips(law)), gradients)
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let z = noise.get(0);
         let [n, batch, ..] = z.dims();
         let side = (noise.len() > 2).then(|| noise.get(2));
-        let layer = Layer::new(
-            &self.config,
-            self.state(0)?,
-            law,
-            z.clone(),
-            noise.get(1),
-            side,
-        )?;
+        let state = self.attached.learned(&ENTRY, self.learns(), 0)?;
+        let layer = Layer::new(&self.config, state, law, z.clone(), noise.get(1), side)?;
         let (layer, seen) = (Arc::new(layer), Arc::new(Seen::default()));
-        let on_tape = match self.config.base {
-            DebiasedBase::None => z.clone(),
-            _ => {
-                let (layer, seen) = (layer.clone(), seen.clone());
-                let rule = BaseRule {
-                    layer,
-                    seen,
-                    apart: false,
-                };
-                custom_grad(law.natural(), z.clone(), Arc::new(rule))
-            }
-        };
+        let on_tape = with_base(law.natural(), &layer, &seen, false);
         let cost = objective.evaluate_attached(&[on_tape], std::slice::from_ref(law))?;
         let values = cost.clone().inner();
         let moved = objective.value(layer.moved(), law)?;

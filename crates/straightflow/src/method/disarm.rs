@@ -28,13 +28,11 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// // At p = 1/2 the two draws of a bit always differ, and nothing is left to chance.
     /// let gradient = Disarm::default().gradient(Key::new(1), &q, |z| z)?;
     /// assert_eq!(gradient.into_scalar::<f32>(), 0.25);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Disarm {}
 

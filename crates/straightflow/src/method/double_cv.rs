@@ -8,7 +8,7 @@ use crate::antithetic::along;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
-use crate::estimate::state::{Attached, has, numbers, read};
+use crate::estimate::state::{Attached, has, numbers, part, read};
 use crate::estimate::{Estimator, LayerState, Noise, Outcome, StateShape};
 
 method! {
@@ -19,11 +19,9 @@ method! {
     /// * **With** `(1/n) Σ_k [(f̃_k - 1/(n-1) Σ_{j ≠ k} f̃_j)(z_k - p) - α p (1-p) ∇f(z_k)]`, where
     ///   `f̃_k = f(z_k) + α/(n-1) Σ_{j ≠ k} ∇f(z_j) · (z_k - p)`.
     /// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The
-    ///   number `α` is [`State`](crate::estimator::State): make it with
-    ///   [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean square of the gradient with everything else stopped. It starts at
-    ///   `alpha`; `tune=off` leaves it there.
+    ///   number `α` is [`State`](crate::estimator::State); the surrogate contains the mean square
+    ///   of the gradient for it, with everything else stopped. It starts at `alpha`; `tune=off`
+    ///   leaves it there.
     /// * **Bias**: none, whatever `α` is. With `α = 0` it is REINFORCE with `loo`; with `α = -1`
     ///   the variance on a linear cost is zero, and on a cost that is flat between its hard values
     ///   but steep at them it is large.
@@ -34,7 +32,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 3], &Device::flex()))?;
     /// let fixed = estimator("double-cv:alpha=-1,tune=off")?;
     /// let gradient = fixed.gradient(Key::new(1), &q, |z| {
@@ -43,8 +40,7 @@ method! {
     /// // Two draws are exact on a linear cost.
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
     /// assert!(gradient.iter().all(|g| (g - 0.5).abs() < 1e-6));
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct DoubleCv { attached: Attached }
 
@@ -88,8 +84,7 @@ impl DoubleCv {
             return Ok(Tensor::full([1], self.config.alpha, options));
         }
         let state = self.attached.layer(&ENTRY, 0)?;
-        let alpha = state.coefficients.as_ref();
-        read(alpha.expect("`bind` refuses a state without it"), law)
+        read(part(&state.coefficients), law)
     }
 }
 
@@ -125,13 +120,5 @@ impl Estimator for DoubleCv {
             coefficients: Some(numbers(&[alpha], device, shape.dtype)),
             ..LayerState::default()
         })
-    }
-
-    fn at_layer(&self, layer: usize) -> Option<Box<dyn Estimator>> {
-        // Without a state for the layer the estimate says so.
-        Some(Box::new(Self {
-            config: self.config.clone(),
-            attached: self.attached.only(layer),
-        }))
     }
 }

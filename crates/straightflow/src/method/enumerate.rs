@@ -21,15 +21,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 3], &Device::flex()))?;
     /// let estimate = Enumerate::default().estimate(Key::new(1), &q, |z| {
     ///     z.sum_dim(2).square()
     /// })?;
     /// assert_eq!(estimate.values.dims(), [8, 1]);
     /// assert!((estimate.surrogate.into_scalar::<f32>() - 3.0).abs() < 1e-5);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Enumerate {}
 
@@ -69,10 +67,7 @@ impl Estimator for Enumerate {
 
     /// A law with too many states has no price; [`accepts`](Estimator::accepts) refuses it.
     fn price(&self, law: &Law, _n: usize) -> Price {
-        Price {
-            evaluations: self.oracle().count(law).unwrap_or(usize::MAX),
-            gradients: 0,
-        }
+        Price::new(self.oracle().count(law).unwrap_or(usize::MAX), 0)
     }
 
     fn accepts(&self, law: &Law) -> Result<()> {

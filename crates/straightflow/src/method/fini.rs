@@ -1,14 +1,12 @@
 //! Weights that turn slopes into finite differences.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use super::second_order_st::weighted;
 use crate::distribution::{Family, FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction};
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 method! {
     /// Straight-through with weights by which `f'` at the samples integrates to finite differences.
@@ -36,15 +34,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let cubic = estimator("fini:order=3")?;
     /// let q = Poisson::from_log_rates(Tensor::<2>::zeros([4, 2], &Device::flex()))?;
     /// let gradient = cubic.gradient(Key::new(1), &q, |z| {
     ///     z.powi_scalar(3).sum_dim(2)
     /// })?;
     /// assert_eq!(gradient.dims(), [4, 2]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Fini {}
 
@@ -89,40 +85,23 @@ impl Estimator for Fini {
 
 impl Pathwise for Fini {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let rule = Arc::new(FiniRule {
-            family: law.family(),
-            order: self.config.order,
-        });
-        custom_grad(law.natural(), noise.get(0), rule)
-    }
-}
-
-#[derive(Debug)]
-struct FiniRule {
-    family: Family,
-    order: usize,
-}
-
-impl Rule for FiniRule {
-    fn backward(&self, natural: Tensor<3>, z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        // The falling factorials of 0 and 1 are zero; a rate that underflows must not make them
-        // NaN.
-        let rate = natural.clone().exp().unsqueeze::<4>();
-        let divisor = rate.clone().clamp_min(f64::from(f32::MIN_POSITIVE));
-        let twice = || z.clone() * (z.clone() - 1.0);
-        let each = match self.order {
-            3 => {
-                let weight = rate.clone() * 5.0 + z.clone() * 8.0 - twice() / divisor;
-                weight * dz / 12.0
-            }
-            4 => {
-                let thrice = twice() * (z.clone() - 2.0) / divisor.clone() / divisor.clone();
-                let weight =
-                    rate.clone() * 9.0 + z.clone() * 19.0 - twice() * 5.0 / divisor + thrice;
-                weight * dz / 24.0
-            }
-            _ => weighted(&Law::unchecked(self.family, natural), z, dz),
-        };
-        each.sum_dim(0).squeeze_dim(0)
+        let (family, order) = (law.family(), self.config.order);
+        with_gradient(law.natural(), noise.get(0), move |natural, z, dz| {
+            // The falling factorials of 0 and 1 are zero; a rate that underflows must not make them
+            // NaN.
+            let rate = natural.clone().exp().unsqueeze::<4>();
+            let divisor = rate.clone().clamp_min(f64::from(f32::MIN_POSITIVE));
+            let twice = z.clone() * (z.clone() - 1.0);
+            let each = match order {
+                3 => (rate * 5.0 + z * 8.0 - twice / divisor) * dz / 12.0,
+                4 => {
+                    let thrice =
+                        twice.clone() * (z.clone() - 2.0) / divisor.clone() / divisor.clone();
+                    (rate * 9.0 + z * 19.0 - twice * 5.0 / divisor + thrice) * dz / 24.0
+                }
+                _ => weighted(&Law::unchecked(family, natural), z, dz),
+            };
+            each.sum_dim(0).squeeze_dim(0)
+        })
     }
 }

@@ -34,15 +34,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// // A step function has no useful gradient, but it has differences.
     /// let gradient = FiniteDifference::default().gradient(Key::new(1), &q, |z| {
     ///     z.greater_elem(0.5).float()
     /// })?;
     /// assert_eq!(gradient.into_scalar::<f32>(), 0.25);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct FiniteDifference {}
 
@@ -84,10 +82,7 @@ impl Estimator for FiniteDifference {
             // One to each category, or one step.
             false => k * d,
         };
-        Price {
-            evaluations: n * (moves + 1),
-            gradients: 0,
-        }
+        Price::new(n * (moves + 1), 0)
     }
 
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {

@@ -1,13 +1,10 @@
 //! The gapped straight-through estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
-use crate::ops::custom_grad;
-use crate::relaxation::{RelaxedRule, shifted};
+use crate::relaxation::{shifted, with_relaxed_gradient};
 
 method! {
     /// Straight-through with logits that are moved until they agree with the sample.
@@ -32,7 +29,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
@@ -40,8 +36,7 @@ method! {
     /// let gradient: f32 = logits.grad(&z.sum().backward()).unwrap().into_scalar();
     /// // sigmoid(1) sigmoid(-1), whichever side was drawn.
     /// assert!((gradient - 0.19661193).abs() < 1e-6);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct GappedStraightThrough {}
 
@@ -72,13 +67,9 @@ impl Estimator for GappedStraightThrough {}
 impl Pathwise for GappedStraightThrough {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
         let hard = noise.get(0);
-        let (family, temperature) = (law.family(), self.config.temperature.start());
-        let rule = RelaxedRule {
-            family,
-            logits: gapped(law, hard.clone(), self.config.gap) / temperature,
-            temperature,
-        };
-        custom_grad(law.natural(), hard, Arc::new(rule))
+        let temperature = self.config.temperature.start();
+        let logits = gapped(law, hard.clone(), self.config.gap) / temperature;
+        with_relaxed_gradient(law, hard, logits, temperature)
     }
 }
 

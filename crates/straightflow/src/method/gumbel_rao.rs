@@ -1,15 +1,13 @@
 //! The Gumbel-Rao estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::{
     Tensor,
     activation::{log_sigmoid, log_softmax},
 };
 
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, NoiseSpec, Pathwise, Reduction, Temperature};
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 use crate::relaxation::{jacobian, log_exponential, softplus};
 
 method! {
@@ -41,15 +39,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let estimator = GumbelRaoConfig { draws: 100, ..Default::default() }.init()?;
     /// let z = estimator.draw(Key::new(1), &Categorical::from_logits(logits.clone())?)?;
     /// let grads = z.slice([0..1, 0..2, 0..1]).sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 2, 4]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct GumbelRao {}
 
@@ -88,15 +84,17 @@ impl Estimator for GumbelRao {
 
 impl Pathwise for GumbelRao {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let hard = noise.get(0);
+        let (hard, draws) = (noise.get(0), self.config.draws);
         let (family, temperature) = (law.family(), self.config.temperature.start());
-        let rule = GumbelRaoRule {
-            family,
-            draws: self.config.draws,
-            logits: self.conditional(law, hard.clone(), noise.get(1)) / temperature,
-            temperature,
-        };
-        custom_grad(law.natural(), hard, Arc::new(rule))
+        let logits = self.conditional(law, hard.clone(), noise.get(1)) / temperature;
+        // sum_n mean_m J(x_nm)^T dz_n / tau at the conditional perturbed logits.
+        with_gradient(law.natural(), hard, move |natural, _, dz| {
+            let [n, batch, d, k] = dz.dims();
+            let each = jacobian(family, logits.clone(), repeat(dz, draws));
+            let each = each.reshape([n, batch, d, draws, k]).mean_dim(3);
+            let sum = each.sum_dim(0) / temperature;
+            sum.reshape(natural.dims())
+        })
     }
 }
 
@@ -140,23 +138,4 @@ fn repeat(x: Tensor<4>, draws: usize) -> Tensor<4> {
     let [n, batch, d, k] = x.dims();
     let repeated = x.unsqueeze_dim::<5>(3).expand([n, batch, d, draws, k]);
     repeated.reshape([n, batch, d * draws, k])
-}
-
-/// `d natural = sum_n mean_m J(x_nm)^T dz_n / tau` at the conditional perturbed logits.
-#[derive(Debug)]
-struct GumbelRaoRule {
-    family: Family,
-    draws: usize,
-    logits: Tensor<4>,
-    temperature: f64,
-}
-
-impl Rule for GumbelRaoRule {
-    fn backward(&self, natural: Tensor<3>, _z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        let [n, batch, d, k] = dz.dims();
-        let each = jacobian(self.family, self.logits.clone(), repeat(dz, self.draws));
-        let each = each.reshape([n, batch, d, self.draws, k]).mean_dim(3);
-        let sum = each.sum_dim(0) / self.temperature;
-        sum.reshape(natural.dims())
-    }
 }

@@ -1,13 +1,10 @@
 //! The Gumbel-softmax estimator, which is the binary Concrete one for Bernoulli variables.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
-use crate::ops::custom_grad;
-use crate::relaxation::{RelaxedRule, perturbed, relax};
+use crate::relaxation::{perturbed, relax, with_relaxed_gradient};
 
 method! {
     /// Relaxed samples, differentiated exactly.
@@ -35,15 +32,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let q = Categorical::from_logits(logits.clone())?;
     /// let y = GumbelSoftmax::default().draw(Key::new(1), &q)?;
     /// let grads = y.square().sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 2, 4]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct GumbelSoftmax {}
 
@@ -74,14 +69,9 @@ impl Estimator for GumbelSoftmax {}
 
 impl Pathwise for GumbelSoftmax {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let (family, temperature) = (law.family(), self.config.temperature.start());
+        let temperature = self.config.temperature.start();
         let logits = perturbed(law, noise.get(0), temperature);
-        let relaxed = relax(family, logits.clone());
-        let rule = RelaxedRule {
-            family,
-            logits,
-            temperature,
-        };
-        custom_grad(law.natural(), relaxed, Arc::new(rule))
+        let relaxed = relax(law.family(), logits.clone());
+        with_relaxed_gradient(law, relaxed, logits, temperature)
     }
 }

@@ -7,7 +7,7 @@ use super::vimco::{above_replaced, bound};
 use crate::antithetic::{Pair, along};
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
-use crate::estimate::layers::to_rows;
+use crate::estimate::layers::{sum_of, to_rows};
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::{Estimator, NoiseSource, Outcome, Pass, Stacked};
 use crate::ops::gradient_only;
@@ -38,13 +38,11 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([3, 2], &Device::flex()))?;
     /// let bound = Single::new(&q, (), |z, _, ()| z.sum_dim(2)).of_kind(ObjectiveKind::Bound);
     /// let gradient = estimator("local-disarm:samples=4")?.gradient_of(Key::new(1), &bound)?;
     /// assert_eq!(gradient.dims(), [3, 2]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct LocalDisarm {}
 
@@ -79,21 +77,16 @@ impl Stacked for LocalDisarm {
         })?;
         let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
         let values = cost.clone().inner();
-        let mut scalar = None;
-        for (layer, pair) in pairs.into_iter().enumerate() {
+        let term = |(layer, pair): (usize, Pair)| {
             let law = &pass.laws[layer];
             let other = twin_cost(&pass, layer, &pair, noise, objective)?;
             let rise = rises(values.clone(), other);
             let [n, batch] = rise.dims();
             let rise = to_rows(rise.reshape([n, batch, 1, 1]), law.dims()[0]);
             // The bound is not divided by the number of draws, which `along` averages over.
-            let term = along(law, rise * weight(pair, law) * n as f64);
-            scalar = Some(match scalar {
-                Some(sum) => sum + term,
-                None => term,
-            });
-        }
-        let scalar = scalar.expect("an objective has a layer");
+            Ok(along(law, rise * weight(pair, law) * n as f64))
+        };
+        let scalar = sum_of(pairs.into_iter().enumerate().map(term))?;
         let surrogate = bound(cost.clone()).mean() + gradient_only(scalar);
         Ok(pass.with_surrogate(cost, surrogate))
     }

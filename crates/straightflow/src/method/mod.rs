@@ -148,11 +148,9 @@ impl Spec {
 /// ```
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let method = estimator("disarm:samples=4")?;
 /// assert_eq!(method.draws(), 4);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 pub fn estimator(spec: &str) -> Result<Box<dyn Estimator>> {
     spec.parse::<Spec>()?.build()

@@ -7,6 +7,7 @@ use crate::Key;
 use crate::antithetic::along;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::{Error, Result};
+use crate::estimate::layers::{sum_of, to_rows};
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::state::{Attached, has, numbers, read};
 use crate::estimate::{
@@ -37,10 +38,8 @@ method! {
     ///   derivative through the layers above; `∂m / ∂φ` is that of the layer's law given the
     ///   samples below.
     /// * **Requires** the values of the cost and its gradient at the mean. `coefficients=learned`
-    ///   and `baseline=learned` have [`State`](crate::estimator::State): make it with
-    ///   [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean square of the factor of the score with everything else stopped.
+    ///   and `baseline=learned` have [`State`](crate::estimator::State); the surrogate contains the
+    ///   mean square of the factor of the score for it, with everything else stopped.
     /// * **Bias**: none, whatever the state is. With unit coefficients and without a baseline the
     ///   variance on a linear cost of one layer is zero.
     /// * **Note**: the coefficients are those of the authors of REBAR in their comparison, here
@@ -50,7 +49,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let rates = Tensor::<2>::from_floats([[5.0, 0.5]], &Device::flex());
     /// let q = Poisson::from_rates(rates)?;
     /// let gradient = Muprop::default().gradient(Key::new(1), &q, |z| {
@@ -59,8 +57,7 @@ method! {
     /// // One draw is exact on a linear cost: 2 d rate / d log rate.
     /// let gradient = gradient.into_data().try_to_vec::<f32>().unwrap();
     /// assert!((gradient[0] - 10.0).abs() < 1e-4 && (gradient[1] - 1.0).abs() < 1e-4);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Muprop { attached: Attached }
 
@@ -116,30 +113,24 @@ impl Muprop {
         (baseline && state.baseline.is_none()).then_some("baseline network")
     }
 
-    /// The state of a layer, if the configuration learns anything.
-    fn state(&self, layer: usize) -> Result<Option<&LayerState>> {
-        let learned = self.learns().then(|| self.attached.layer(&ENTRY, layer));
-        learned.transpose()
-    }
-
     /// What one layer adds to the mean cost: a scalar on the tapes of its law and of its state.
     /// `values` `[n, batch]` are the costs of samples of which `z` `[n, batch, d, k]` are the
-    /// layer's.
+    /// layer's. The second law is that of the lowest layer, whose batch is that of the estimate.
     pub(super) fn layer(
         &self,
         layer: usize,
-        laws: Laws<'_>,
+        [law, first]: [&Law; 2],
         z: Tensor<4>,
         values: Tensor<2>,
         expansion: &Expansion,
     ) -> Result<Tensor<1>> {
         let Expansion { value, slope, mean } = expansion.clone();
         let [n, batch] = values.dims();
-        let natural = laws.own.natural().inner();
+        let natural = law.natural().inner();
         let learned = self.config.coefficients == MupropCoefficients::Learned;
-        let state = self.state(layer)?;
+        let state = self.attached.learned(&ENTRY, self.learns(), layer)?;
         let coefficients = match state.and_then(|state| state.coefficients.as_ref()) {
-            Some(coefficients) if learned => read(coefficients, laws.own)?,
+            Some(coefficients) if learned => read(coefficients, law)?,
             _ => Tensor::ones([2], (&natural.device(), natural.dtype())),
         };
         let [of_value, of_slope] = [0, 1].map(|i| coefficients.clone().narrow(0, i, 1));
@@ -150,20 +141,15 @@ impl Muprop {
         let network = state.and_then(|state| state.baseline.as_ref());
         if let Some(network) = network.filter(|_| self.config.baseline == LearnedBaseline::Learned)
         {
-            signal = signal
-                - network
-                    .forward(self.attached.input.as_ref(), laws.first)?
-                    .unsqueeze_dim(0);
+            let predicted = network.forward(self.attached.input.as_ref(), first)?;
+            signal = signal - predicted.unsqueeze_dim(0);
         }
         // A layer that depends on others has a law for each draw: then draws are rows of its batch.
-        let rows = laws.own.dims()[0];
-        let own = |x: Tensor<4>| {
-            let [n, batch, d, k] = x.dims();
-            x.reshape([n * batch / rows, rows, d, k])
-        };
-        let log_prob = laws.own.log_prob(own(z)).reshape([n, batch]);
-        let slope = own(slope.repeat_dim(0, rows / batch)) * of_slope.inner().reshape([1, 1, 1, 1]);
-        let pathwise = along(laws.own, laws.own.constant().chain(slope));
+        let rows = law.dims()[0];
+        let log_prob = law.log_prob(to_rows(z, rows)).reshape([n, batch]);
+        let slope = to_rows(slope.repeat_dim(0, rows / batch), rows);
+        let slope = slope * of_slope.inner().reshape([1, 1, 1, 1]);
+        let pathwise = along(law, law.constant().chain(slope));
         let mut scalar = (log_prob * signal.clone().inner()).mean() + pathwise;
         if self.learns() {
             scalar = scalar + signal.square().mean();
@@ -175,22 +161,14 @@ impl Muprop {
 impl Stacked for Muprop {
     fn layers_outcome(&self, noise: &NoiseSource, objective: &CountedObjective) -> Result<Outcome> {
         let pass = Pass::hard(self, noise, objective)?;
-        let expansions = mean_field(&pass.laws[0], objective)?;
+        let expansions = on_the_side(|| mean_field(&pass.laws[0], objective))?;
         let cost = objective.evaluate_layers(&pass.z, &pass.laws)?;
-        let mut total: Option<Tensor<1>> = None;
-        for (layer, expansion) in expansions.iter().enumerate() {
-            let laws = Laws {
-                own: &pass.laws[layer],
-                first: &pass.laws[0],
-            };
+        let scalar = |(layer, expansion): (usize, &Expansion)| {
+            let laws = [&pass.laws[layer], &pass.laws[0]];
             let values = cost.clone().inner();
-            let scalar = self.layer(layer, laws, pass.z[layer].clone(), values, expansion)?;
-            total = Some(match total {
-                Some(total) => total + scalar,
-                None => scalar,
-            });
-        }
-        let total = total.ok_or(Error::EmptyChain)?;
+            self.layer(layer, laws, pass.z[layer].clone(), values, expansion)
+        };
+        let total = sum_of(expansions.iter().enumerate().map(scalar))?;
         Ok(pass.outcome(cost, total))
     }
 }
@@ -198,10 +176,6 @@ impl Stacked for Muprop {
 /// The expansions of the cost in each layer's samples about the means of a pass that takes the mean
 /// of each layer given the means below. The slopes are total derivatives: the means above follow.
 fn mean_field(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion>> {
-    on_the_side(|| expansions(first, objective))
-}
-
-fn expansions(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion>> {
     let mut means: Vec<Tensor<4>> = Vec::new();
     let mut shifts: Vec<Tensor<4>> = Vec::new();
     let mut laws: Vec<Law> = Vec::new();
@@ -231,31 +205,18 @@ fn expansions(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion
     Ok(means.into_iter().zip(shifts).map(expansion).collect())
 }
 
-/// The law of a layer and that of the lowest one, whose batch is that of the estimate.
-#[derive(Clone, Copy)]
-pub(super) struct Laws<'a> {
-    pub own: &'a Law,
-    pub first: &'a Law,
-}
-
 impl Estimator for Muprop {
     fn price(&self, _law: &Law, n: usize) -> Price {
-        Price {
-            evaluations: n + 1,
-            gradients: 1,
-        }
+        Price::new(n + 1, 1)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
-        let StateShape {
-            features, dtype, ..
-        } = shape;
         let coefficients = self.config.coefficients == MupropCoefficients::Learned;
         let baseline = self.config.baseline == LearnedBaseline::Learned;
-        let hidden = self.config.hidden;
+        let (dtype, hidden) = (shape.dtype, self.config.hidden);
         self.learns().then(|| LayerState {
             coefficients: coefficients.then(|| numbers(&[1.0, 1.0], device, dtype)),
-            baseline: baseline.then(|| Network::new(key, features, hidden, device, dtype)),
+            baseline: baseline.then(|| Network::new(key, shape.features, hidden, device, dtype)),
             ..LayerState::default()
         })
     }

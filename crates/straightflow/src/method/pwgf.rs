@@ -3,7 +3,7 @@
 mod rule;
 mod step;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let rates = Tensor::<2>::full([1, 3], 5.0, &device).require_grad();
     /// let z = Pwgf::default().sample(Key::new(1), &Poisson::from_rates(rates.clone())?, 64)?;
@@ -115,8 +114,7 @@ method! {
     ///
     /// let paper = estimator("pwgf:preset=paper,cv=off")?;
     /// assert_eq!(paper.spec().to_string(), "pwgf:preset=paper,cv=off");
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Pwgf { tables: Arc<Mutex<Tables>> }
 
@@ -176,9 +174,8 @@ type Tables = Vec<(Family, Arc<GainTable>)>;
 impl PwgfConfig {
     /// Looks for options that do not go together.
     fn check(&self) -> Result<()> {
-        self.step
-            .check()
-            .map_err(|message| ENTRY.invalid(message))?;
+        let step = self.step.check();
+        step.map_err(|message| ENTRY.invalid(message))?;
         let refuse = |message: &str| Err(ENTRY.invalid(message));
         match (self.step, self.gain, self.cv, self.projection) {
             (PwgfStep::Limit | PwgfStep::Relative(_), PwgfGain::Raw, ..) => {
@@ -203,9 +200,7 @@ impl PwgfConfig {
             _ => Ok(()),
         }
     }
-}
 
-impl PwgfConfig {
     /// Whether it is straight-through by its projection.
     fn is_mean(&self) -> bool {
         self.projection == PwgfProjection::Mean && self.cv && self.gain != PwgfGain::Raw
@@ -219,16 +214,10 @@ impl PwgfConfig {
 }
 
 impl Pwgf {
-    fn tables(&self) -> MutexGuard<'_, Tables> {
-        // A table is pushed whole, so a panic elsewhere leaves nothing half done.
-        self.tables
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner())
-    }
-
     /// The table of gains of an ordered family, made at the first use.
     fn table(&self, family: Family) -> Option<Arc<GainTable>> {
-        let mut tables = self.tables();
+        // A table is pushed whole, so a panic elsewhere leaves nothing half done.
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, table)) = tables.iter().find(|(known, _)| *known == family) {
             return Some(table.clone());
         }

@@ -39,12 +39,10 @@ method! {
     ///   sample at temperature `τ` with the Jacobian `J = ∂s / ∂z`, `z̃` is a variable with the law of `z` given `b`,
     ///   tied to `z` in value, and `β` is the baseline.
     /// * **Requires** values and gradients of the cost, also between the hard samples. What is
-    ///   tuned is [`State`](crate::estimator::State): make it with
-    ///   [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean of `g²` over all coordinates with everything else stopped. `η` and `β`
-    ///   have exact gradients. That of `log τ` takes a difference of two gradients of the cost,
-    ///   which may leave the unit cube a little; `every` makes it rarer, by the step of
+    ///   tuned is [`State`](crate::estimator::State); the surrogate contains the mean of `g²` over
+    ///   all coordinates for it, with everything else stopped. `η` and `β` have exact gradients.
+    ///   That of `log τ` takes a difference of two gradients of the cost, which may leave the unit
+    ///   cube a little; `every` makes it rarer, by the step of
     ///   [`at_step`](crate::estimator::Described::at_step).
     /// * **Bias**: none, whatever the state is, if the cost is continuous between the hard samples,
     ///   and with several layers the parameters of each layer too. A cost with jumps there (a step,
@@ -63,14 +61,12 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 1], &Device::flex()))?;
     /// let rebar = estimator("rebar:tune=none,samples=1000")?;
     /// let gradient = rebar.gradient(Key::new(1), &q, |z| z)?;
     /// // p (1 - p) (f(1) - f(0))
     /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.02);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Rebar { step: u64, attached: Attached }
 
@@ -138,10 +134,7 @@ impl Rebar {
     }
 
     fn numbers(&self, Rows { layer, draws }: Rows, law: &Law) -> Result<Numbers> {
-        let state = match self.learns() {
-            true => Some(self.attached.layer(&ENTRY, layer)?),
-            false => None,
-        };
+        let state = self.attached.learned(&ENTRY, self.learns(), layer)?;
         let natural = law.natural().inner();
         let constant =
             |number: f64| Tensor::full([1], number, (&natural.device(), natural.dtype()));
@@ -210,20 +203,14 @@ impl Stacked for Rebar {
         let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
         let temperature = |layer| {
-            Ok(self
-                .numbers(drawn.rows(layer), &laws[layer])?
-                .log_temperature)
+            let numbers = self.numbers(drawn.rows(layer), &laws[layer])?;
+            Ok(numbers.log_temperature)
         };
         let temperatures: Result<Vec<_>> = (0..laws.len()).map(temperature).collect();
         let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
         let rule = |layer: usize, _: &[_], values, objective: &CountedObjective| {
-            self.layer(
-                drawn.rows(layer),
-                &laws[layer],
-                &drawn.relaxed[layer],
-                values,
-                objective,
-            )
+            let (law, relaxed) = (&laws[layer], &drawn.relaxed[layer]);
+            self.layer(drawn.rows(layer), law, relaxed, values, objective)
         };
         let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
@@ -233,30 +220,18 @@ impl Stacked for Rebar {
 impl Estimator for Rebar {
     fn price(&self, _law: &Law, n: usize) -> Price {
         let tuning = if self.tunes_temperature() { n } else { 0 };
-        Price {
-            evaluations: 2 * n + tuning,
-            gradients: n + tuning,
-        }
+        Price::new(2 * n + tuning, n + tuning)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
-        let StateShape {
-            features, dtype, ..
-        } = shape;
-        let RebarConfig {
-            eta,
-            temperature,
-            hidden,
-            tune,
-            baseline,
-            ..
-        } = self.config;
-        let learned = baseline == LearnedBaseline::Learned;
+        let config = &self.config;
+        let number = |x: f64| numbers(&[x], device, shape.dtype);
+        let network = || Network::new(key, shape.features, config.hidden, device, shape.dtype);
         self.learns().then(|| LayerState {
-            coefficients: (tune != RebarTune::None).then(|| numbers(&[eta], device, dtype)),
-            log_temperature: (tune == RebarTune::All)
-                .then(|| numbers(&[temperature.ln()], device, dtype)),
-            baseline: learned.then(|| Network::new(key, features, hidden, device, dtype)),
+            coefficients: (config.tune != RebarTune::None).then(|| number(config.eta)),
+            log_temperature: (config.tune == RebarTune::All)
+                .then(|| number(config.temperature.ln())),
+            baseline: (config.baseline == LearnedBaseline::Learned).then(network),
             ..LayerState::default()
         })
     }

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Key;
 use crate::distribution::{FamilyKind, Law};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
+use crate::estimate::state::{Attached, part};
 use crate::estimate::{
-    Estimator, LayerState, MovingAverage, Network, NoiseSource, Outcome, Pass, Stacked, State,
-    StateShape,
+    Estimator, LayerState, MovingAverage, Network, NoiseSource, Outcome, Pass, Stacked, StateShape,
 };
 
 /// What is subtracted from the cost of a draw.
@@ -44,11 +44,9 @@ method! {
     ///   draws it is `½ (f(z_1) - f(z_2)) (∇ log q(z_1) - ∇ log q(z_2))`. The default is `none`
     ///   only because the default is one draw, as for every estimator, and one draw has no others.
     /// * **Requires** the values of the cost. `moving-average` and `learned` have
-    ///   [`State`](crate::estimator::State): make it with [`init_state`](Estimator::init_state),
-    ///   attach it with [`bind`](crate::estimator::Described::bind), and call
-    ///   [`State::update`](crate::estimator::State::update) after each step. The surrogate contains
-    ///   the network's squared error with everything else stopped, so that it changes neither the
-    ///   value nor the model's gradient.
+    ///   [`State`](crate::estimator::State); the surrogate contains the network's squared error for
+    ///   it, with everything else stopped, so that it changes neither the value nor the model's
+    ///   gradient.
     /// * **Bias**: none.
     /// * **Note**: the learned baseline is that of NVIL, without its normalisation of the variance.
     ///
@@ -56,7 +54,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let logits = Tensor::<2>::zeros([1, 1], &Device::flex());
     /// let q = Bernoulli::from_logits(logits)?;
     /// let estimator = estimator("reinforce:baseline=loo,samples=1000")?;
@@ -64,10 +61,9 @@ method! {
     /// let gradient = estimator.gradient(Key::new(1), &q, |z| z.round())?;
     /// // p (1 - p) (f(1) - f(0))
     /// assert!((gradient.into_scalar::<f32>() - 0.25).abs() < 0.01);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
-    pub struct Reinforce { attached: Option<Attachment> }
+    pub struct Reinforce { attached: Attached }
 
     options ReinforceConfig {
         /// What is subtracted from the cost: `none`, `moving-average` (of earlier estimates), `loo`
@@ -91,59 +87,41 @@ method! {
         reference: "Williams 1992, doi 10.1007/BF00992696; learned baseline (NVIL): Mnih, Gregor \
                     2014, arXiv 1402.0030; leave-one-out: Kool, van Hoof, Welling 2019",
         layers: Own,
-        learns: own,
+        learns: attached,
     }
-}
-
-/// The part of a state that one estimate uses, with its conditioning input.
-#[derive(Clone, Debug)]
-enum Attachment {
-    Average(MovingAverage),
-    Learned(Box<Network>, Option<Tensor<2>>),
 }
 
 impl Reinforce {
-    fn with_state(&self, state: &State, input: Option<Tensor<2>>) -> Result<Self> {
-        let estimator = ENTRY.id;
-        let part = self.part().ok_or(Error::NoState { estimator })?;
-        // The cost is one number for all layers, so one prediction is enough.
-        let state = state.layers.first();
-        let bound = match self.config.baseline {
-            ReinforceBaseline::Learned => {
-                let network = state.and_then(|state| state.baseline.clone());
-                network.map(|network| Attachment::Learned(Box::new(network), input))
-            }
-            _ => state.and_then(|state| state.average.clone().map(Attachment::Average)),
-        };
-        Ok(Self {
-            config: self.config.clone(),
-            attached: Some(bound.ok_or(Error::ForeignState { estimator, part })?),
-        })
+    fn learns(&self) -> bool {
+        matches!(
+            self.config.baseline,
+            ReinforceBaseline::MovingAverage | ReinforceBaseline::Learned
+        )
     }
 
-    /// What a state of another estimator may lack.
-    fn part(&self) -> Option<&'static str> {
+    /// The first part that a state lacks.
+    fn lacks(&self, state: &LayerState) -> Option<&'static str> {
         match self.config.baseline {
-            ReinforceBaseline::None | ReinforceBaseline::Loo => None,
-            ReinforceBaseline::MovingAverage => Some("moving average"),
-            ReinforceBaseline::Learned => Some("baseline network"),
+            ReinforceBaseline::MovingAverage if state.average.is_none() => Some("moving average"),
+            ReinforceBaseline::Learned if state.baseline.is_none() => Some("baseline network"),
+            _ => None,
         }
     }
-}
 
-impl Reinforce {
     /// The baseline `[batch]` or `[1]`, if it comes from a state, on the network's tape.
     fn predicted(&self, law: &Law) -> Result<Option<Tensor<1>>> {
-        match &self.attached {
-            Some(Attachment::Average(average)) => average.predict(law).map(Some),
-            Some(Attachment::Learned(network, input)) => {
-                network.forward(input.as_ref(), law).map(Some)
-            }
-            None if self.part().is_some() => Err(Error::MissingState {
-                estimator: ENTRY.id,
-            }),
-            None => Ok(None),
+        if !self.learns() {
+            return Ok(None);
         }
+        // The cost is one number for all layers, so one prediction is enough.
+        let state = self.attached.layer(&ENTRY, 0)?;
+        let predicted = match self.config.baseline {
+            ReinforceBaseline::Learned => {
+                part(&state.baseline).forward(self.attached.input.as_ref(), law)
+            }
+            _ => part(&state.average).predict(law),
+        };
+        predicted.map(Some)
     }
 
     /// The score times the cost less the baseline, and the squared error of a prediction.
@@ -185,21 +163,15 @@ impl Estimator for Reinforce {
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
-        let StateShape {
-            features, dtype, ..
-        } = shape;
         let ReinforceConfig { decay, hidden, .. } = self.config;
-        let mut state = LayerState::default();
-        match self.config.baseline {
-            ReinforceBaseline::None | ReinforceBaseline::Loo => return None,
-            ReinforceBaseline::MovingAverage => {
-                state.average = Some(MovingAverage::new(decay, device, dtype));
-            }
-            ReinforceBaseline::Learned => {
-                state.baseline = Some(Network::new(key, features, hidden, device, dtype));
-            }
-        }
-        Some(state)
+        let average = || MovingAverage::new(decay, device, shape.dtype);
+        let network = || Network::new(key, shape.features, hidden, device, shape.dtype);
+        let learned = self.config.baseline == ReinforceBaseline::Learned;
+        self.learns().then(|| LayerState {
+            average: (!learned).then(average),
+            baseline: learned.then(network),
+            ..LayerState::default()
+        })
     }
 }
 

@@ -1,13 +1,11 @@
 //! The ReinMax estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use super::second_order_st::weighted;
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 method! {
     /// A second-order rule for the difference of the cost between two corners, with a temperature.
@@ -38,7 +36,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 2, 4], &device).require_grad();
     /// let q = Categorical::from_logits(logits.clone())?;
@@ -48,8 +45,7 @@ method! {
     /// })?;
     /// assert_eq!(logits.grad(&estimate.surrogate.backward()).unwrap().dims(), [1, 2, 4]);
     /// assert!(estimator("reinmax:temperature=0.9").is_err());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Reinmax {}
 
@@ -79,30 +75,17 @@ impl Estimator for Reinmax {}
 
 impl Pathwise for Reinmax {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let rule = ReinmaxRule {
-            family: law.family(),
-            temperature: self.config.temperature.start(),
-        };
-        custom_grad(law.natural(), noise.get(0), Arc::new(rule))
-    }
-}
-
-#[derive(Debug)]
-struct ReinmaxRule {
-    family: Family,
-    temperature: f64,
-}
-
-impl Rule for ReinmaxRule {
-    fn backward(&self, natural: Tensor<3>, z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        let law = Law::unchecked(self.family, natural.clone());
-        let each = if self.temperature == 1.0 {
-            weighted(&law, z, dz)
-        } else {
-            let soft = law.with_natural(natural / self.temperature);
-            let correction = soft.chain(dz.clone()) - law.chain(dz.clone());
-            weighted(&soft, z, dz) + correction * 0.5
-        };
-        each.sum_dim(0).squeeze_dim(0)
+        let (family, temperature) = (law.family(), self.config.temperature.start());
+        with_gradient(law.natural(), noise.get(0), move |natural, z, dz| {
+            let law = Law::unchecked(family, natural.clone());
+            let each = if temperature == 1.0 {
+                weighted(&law, z, dz)
+            } else {
+                let soft = law.with_natural(natural / temperature);
+                let correction = soft.chain(dz.clone()) - law.chain(dz.clone());
+                weighted(&soft, z, dz) + correction * 0.5
+            };
+            each.sum_dim(0).squeeze_dim(0)
+        })
     }
 }

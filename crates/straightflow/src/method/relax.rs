@@ -8,7 +8,7 @@ use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::layers::to_rows;
 use crate::estimate::objective::CountedObjective;
-use crate::estimate::state::{Attached, has, numbers, read};
+use crate::estimate::state::{Attached, has, numbers, part, read};
 use crate::estimate::{
     ControlNetwork, Estimator, LayerState, NoiseSource, Outcome, Price, Stacked, StateShape,
 };
@@ -39,11 +39,9 @@ method! {
     ///   input and, with layers below, of the hard samples below. `control=sum`: `c` plus `η f(s)`
     ///   as in [`Rebar`](super::Rebar).
     /// * **Requires** the values of the cost (`sum`: and its gradients, also between the hard
-    ///   samples) and [`State`](crate::estimator::State): make it with
-    ///   [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean of `g²` over all coordinates with everything else stopped. The gradient
-    ///   of the network's weights is exact: `∇c` is written as a forward expression.
+    ///   samples) and [`State`](crate::estimator::State); the surrogate contains the mean of `g²`
+    ///   over all coordinates for it, with everything else stopped. The gradient of the network's
+    ///   weights is exact: `∇c` is written as a forward expression.
     /// * **Bias**: none, whatever the state is (`sum`: if the cost, and with several layers each
     ///   layer's parameters, are continuous between the hard samples).
     /// * **Price**: one evaluation for each draw; `sum` as [`Rebar`](super::Rebar).
@@ -51,29 +49,16 @@ method! {
     ///   layer of tanh units.
     ///
     /// ```
-    /// use burn::optim::{AdamConfig, GradientsParams};
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 1], &device).require_grad();
-    /// let relax = Relax::default();
-    /// let shape = StateShape { features: 0, below: 0, d: 1, k: 1, dtype: logits.dtype() };
-    /// let mut state = relax.init_state(Key::new(1), shape, &device).expect("it learns");
-    /// let mut optimiser = AdamConfig::new().init();
-    /// for step in 0..3 {
-    ///     let q = Bernoulli::from_logits(logits.clone())?; // a tape serves one backward pass
-    ///     let bound = relax.bind(&state, None)?;
-    ///     let estimate = bound.estimate(Key::new(2).child(step), &q, |z| {
-    ///         (z - 0.499).square()
-    ///     })?;
-    ///     let mut grads = estimate.surrogate.backward();
-    ///     let own = GradientsParams::from_module(&mut grads, &state);
-    ///     state = optimiser.step(1e-2, state, own);
-    /// }
-    /// # Ok(())
-    /// # }
+    /// let q = Bernoulli::from_logits(logits.clone())?;
+    /// let code = SamplerConfig::new("relax").init_for(Key::new(1), &q)?;
+    /// let estimate = code.estimate(Key::new(2), &q, |z| (z - 0.499).square())?;
+    /// assert!(logits.grad(&estimate.surrogate.backward()).is_some());
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Relax { step: u64, attached: Attached }
 
@@ -110,9 +95,6 @@ method! {
     }
 }
 
-/// Why a part of an attached state is there.
-const LOOKED_FOR: &str = "`bind` refuses a state without it";
-
 impl Relax {
     fn tunes_temperature(&self) -> bool {
         let due = self.step.is_multiple_of(self.config.every as u64);
@@ -148,7 +130,7 @@ impl Relax {
         objective: &CountedObjective,
     ) -> Result<Tensor<1>> {
         let state = self.attached.layer(&ENTRY, layer)?;
-        let network = state.control.as_ref().expect(LOOKED_FOR);
+        let network = part(&state.control);
         let input = self.attached.input.as_ref().map(|x| tiled(x, draws));
         let z = relaxed.z.clone();
         let (value, gradient) = network.value_and_gradient(z, input.as_ref(), below, law)?;
@@ -157,8 +139,8 @@ impl Relax {
             let controlled = controlled(law, relaxed, values, own.clone(), None);
             return Ok(controlled.model + own.dot(controlled.variance));
         }
-        let eta = read(state.coefficients.as_ref().expect(LOOKED_FOR), law)?;
-        let log_temperature = read(state.log_temperature.as_ref().expect(LOOKED_FOR), law)?;
+        let eta = read(part(&state.coefficients), law)?;
+        let log_temperature = read(part(&state.log_temperature), law)?;
         let cost = RelaxedCost::new(law, relaxed, log_temperature.clone(), objective)?;
         let scaled = cost.scaled(eta.clone());
         let control = ControlVariate {
@@ -179,18 +161,12 @@ impl Stacked for Relax {
     fn layers_outcome(&self, noise: &NoiseSource, objective: &CountedObjective) -> Result<Outcome> {
         let drawn = RelaxedPass::new(self, noise, objective)?;
         let laws = &drawn.pass.laws;
-        let temperature = |(layer, law): (usize, &Law)| match &self
-            .attached
-            .layer(&ENTRY, layer)?
-            .log_temperature
-        {
-            Some(number) => read(number, law),
-            None => Ok(law
-                .natural()
-                .inner()
-                .zeros_like()
-                .slice([0..1, 0..1, 0..1])
-                .reshape([1])),
+        let temperature = |(layer, law): (usize, &Law)| {
+            let state = self.attached.layer(&ENTRY, layer)?;
+            let natural = law.natural().inner();
+            let zero = || Tensor::zeros([1], (&natural.device(), natural.dtype()));
+            let learned = state.log_temperature.as_ref();
+            learned.map_or_else(|| Ok(zero()), |number| read(number, law))
         };
         let temperatures: Result<Vec<_>> = laws.iter().enumerate().map(temperature).collect();
         let cost = objective.evaluate_layers(&drawn.pass.z, laws)?;
@@ -198,14 +174,8 @@ impl Stacked for Relax {
             let relaxed = &drawn.relaxed[layer];
             let rows = laws[layer].dims()[0];
             let below: Vec<_> = below.iter().map(|z| to_rows(z.clone(), rows)).collect();
-            self.layer(
-                drawn.rows(layer),
-                &laws[layer],
-                relaxed,
-                values,
-                &below,
-                objective,
-            )
+            let (law, rows) = (&laws[layer], drawn.rows(layer));
+            self.layer(rows, law, relaxed, values, &below, objective)
         };
         let scalar = drawn.sum_layers(objective, &cost, &temperatures?, rule)?;
         Ok(drawn.pass.outcome(cost, scalar))
@@ -219,26 +189,17 @@ impl Estimator for Relax {
             RelaxControl::Sum if self.tunes_temperature() => [n, n],
             RelaxControl::Sum => [n, 0],
         };
-        Price {
-            evaluations: n + relaxed + tuning,
-            gradients: relaxed + tuning,
-        }
+        Price::new(n + relaxed + tuning, relaxed + tuning)
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
-        let RelaxConfig {
-            eta,
-            temperature,
-            hidden,
-            control,
-            ..
-        } = self.config;
-        let sum = control == RelaxControl::Sum;
-        let dtype = shape.dtype;
+        let config = &self.config;
+        let sum = config.control == RelaxControl::Sum;
+        let number = |x: f64| sum.then(|| numbers(&[x], device, shape.dtype));
         Some(LayerState {
-            control: Some(ControlNetwork::new(key, shape, hidden, device)),
-            coefficients: sum.then(|| numbers(&[eta], device, dtype)),
-            log_temperature: sum.then(|| numbers(&[temperature.ln()], device, dtype)),
+            control: Some(ControlNetwork::new(key, shape, config.hidden, device)),
+            coefficients: number(config.eta),
+            log_temperature: number(config.temperature.ln()),
             ..LayerState::default()
         })
     }

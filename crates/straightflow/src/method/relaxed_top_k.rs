@@ -35,7 +35,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<3>::zeros([1, 1, 5], &device).require_grad();
     /// let q = Subset::from_logits(2, logits.clone())?;
@@ -43,8 +42,7 @@ method! {
     /// assert!((y.clone().sum().into_scalar::<f32>() - 2.0).abs() < 1e-5);
     /// let grads = y.square().sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 1, 5]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct RelaxedTopK {}
 

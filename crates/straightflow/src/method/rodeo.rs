@@ -8,7 +8,7 @@ use crate::antithetic::along;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
-use crate::estimate::state::{Attached, has, numbers, read};
+use crate::estimate::state::{Attached, has, numbers, part, read};
 use crate::estimate::{Estimator, LayerState, Noise, Outcome, StateShape, SteinNetwork};
 use crate::ops::fused::sigmoid;
 
@@ -26,11 +26,9 @@ method! {
     ///   β A[H_k(·)(· - p)](z_k)`, where `h_k` and `H_k` are the two outputs of a network on
     ///   `(∇f(z_j)·(y - z_j), f_j)`, averaged over the other draws `j ≠ k`.
     /// * **Requires** values and gradients of the cost at hard samples, and at least two draws. The
-    ///   network, `α` and `β` are [`State`](crate::estimator::State): make it with
-    ///   [`init_state`](Estimator::init_state), attach it with
-    ///   [`bind`](crate::estimator::Described::bind), and optimise it by the same surrogate, which
-    ///   contains the mean square of the gradient with everything else stopped. Both numbers start
-    ///   at 0, where it is REINFORCE with `loo`.
+    ///   network, `α` and `β` are [`State`](crate::estimator::State); the surrogate contains the
+    ///   mean square of the gradient for it, with everything else stopped. Both numbers start at 0,
+    ///   where it is REINFORCE with `loo`.
     /// * **Bias**: none, whatever the state is.
     /// * **Price**: the second evaluation is that of the model's own gradients, because burn's tape
     ///   is consumed by the first backward pass.
@@ -39,18 +37,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([4, 3], &device).require_grad();
-    /// let rodeo = Rodeo::default();
-    /// let shape = StateShape { features: 0, below: 0, d: 3, k: 1, dtype: logits.dtype() };
-    /// let state = rodeo.init_state(Key::new(1), shape, &device).expect("it learns");
     /// let q = Bernoulli::from_logits(logits.clone())?;
-    /// let bound = rodeo.bind(&state, None)?;
-    /// let estimate = bound.estimate(Key::new(2), &q, |z| z.sum_dim(2).square())?;
+    /// let code = SamplerConfig::new("rodeo").init_for(Key::new(1), &q)?;
+    /// let estimate = code.estimate(Key::new(2), &q, |z| z.sum_dim(2).square())?;
     /// assert!(logits.grad(&estimate.surrogate.backward()).is_some());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Rodeo { attached: Attached }
 
@@ -75,9 +68,6 @@ method! {
     }
 }
 
-/// Why a part of an attached state is there.
-const LOOKED_FOR: &str = "`bind` refuses a state without it";
-
 impl Rodeo {
     fn learns(&self) -> bool {
         true
@@ -95,8 +85,8 @@ impl Rodeo {
 impl Estimator for Rodeo {
     fn outcome(&self, noise: &Noise, law: &Law, objective: &CountedObjective) -> Result<Outcome> {
         let state = self.attached.layer(&ENTRY, 0)?;
-        let coefficients = read(state.coefficients.as_ref().expect(LOOKED_FOR), law)?;
-        let network = state.stein.as_ref().expect(LOOKED_FOR);
+        let coefficients = read(part(&state.coefficients), law)?;
+        let network = part(&state.stein);
         let z = noise.get(0);
         let (values, slope) = objective.value_and_gradient(z.clone(), law)?;
         let stein = Stein {
@@ -122,24 +112,12 @@ impl Estimator for Rodeo {
     }
 
     fn init_layer(&self, key: Key, shape: StateShape, device: &Device) -> Option<LayerState> {
+        let network = SteinNetwork::new(key, self.config.hidden, device, shape.dtype);
         Some(LayerState {
             coefficients: Some(numbers(&[0.0, 0.0], device, shape.dtype)),
-            stein: Some(SteinNetwork::new(
-                key,
-                self.config.hidden,
-                device,
-                shape.dtype,
-            )),
+            stein: Some(network),
             ..LayerState::default()
         })
-    }
-
-    fn at_layer(&self, layer: usize) -> Option<Box<dyn Estimator>> {
-        // Without a state for the layer the estimate says so.
-        Some(Box::new(Self {
-            config: self.config.clone(),
-            attached: self.attached.only(layer),
-        }))
     }
 }
 

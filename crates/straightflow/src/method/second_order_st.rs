@@ -1,13 +1,11 @@
 //! The second-order straight-through estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::{Tensor, activation::softmax};
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction};
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 /// What is subtracted from a draw's gradient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +52,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let rates = Tensor::<2>::full([1, 1], 5.0, &device).require_grad();
     /// let estimator = SecondOrderStConfig { samples: 1000, ..Default::default() }.init()?;
@@ -63,8 +60,7 @@ method! {
     /// let gradient: f32 = rates.grad(&estimate.surrogate.backward()).unwrap().into_scalar();
     /// // d/dm E z^2 = 2 m + 1; straight-through would give 2 m.
     /// assert!((gradient - 11.0).abs() < 0.6);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct SecondOrderSt {}
 
@@ -100,34 +96,21 @@ impl Estimator for SecondOrderSt {
 
 impl Pathwise for SecondOrderSt {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let rule = Arc::new(SecondOrderRule {
-            family: law.family(),
-            baseline: self.config.baseline,
-        });
-        custom_grad(law.natural(), noise.get(0), rule)
-    }
-}
-
-#[derive(Debug)]
-struct SecondOrderRule {
-    family: Family,
-    baseline: SecondOrderBaseline,
-}
-
-impl Rule for SecondOrderRule {
-    fn backward(&self, natural: Tensor<3>, z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        let law = Law::unchecked(self.family, natural);
-        let each = match self.baseline {
-            SecondOrderBaseline::None => weighted(&law, z, dz),
-            // J dz + (weight - J) (dz - b): the second factor has mean zero for a constant dz.
-            SecondOrderBaseline::Loo => {
-                let others = dz.dims()[0] as f64 - 1.0;
-                let baseline = (dz.clone().sum_dim(0) - dz.clone()) / others;
-                let spread = dz - baseline.clone();
-                law.chain(baseline) + weighted(&law, z, spread)
-            }
-        };
-        each.sum_dim(0).squeeze_dim(0)
+        let (family, baseline) = (law.family(), self.config.baseline);
+        with_gradient(law.natural(), noise.get(0), move |natural, z, dz| {
+            let law = Law::unchecked(family, natural);
+            let each = match baseline {
+                SecondOrderBaseline::None => weighted(&law, z, dz),
+                // J dz + (weight - J) (dz - b): the second factor has mean zero for a constant dz.
+                SecondOrderBaseline::Loo => {
+                    let others = dz.dims()[0] as f64 - 1.0;
+                    let baseline = (dz.clone().sum_dim(0) - dz.clone()) / others;
+                    let spread = dz - baseline.clone();
+                    law.chain(baseline) + weighted(&law, z, spread)
+                }
+            };
+            each.sum_dim(0).squeeze_dim(0)
+        })
     }
 }
 

@@ -1,12 +1,10 @@
 //! The straight-through estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
-use crate::distribution::{Family, FamilyKind, Law};
+use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction};
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 method! {
     /// Hard samples forwards; backwards, the gradient of the cost at the samples is taken for the
@@ -25,7 +23,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let log_rates = Tensor::<2>::zeros([1, 2], &device).require_grad();
     /// let q = Poisson::from_log_rates(log_rates.clone())?;
@@ -33,8 +30,7 @@ method! {
     /// // The cost is linear, so the gradient is exact: slope times rate.
     /// let gradient = log_rates.grad(&(z * 3.0).sum().backward()).unwrap();
     /// assert_eq!(gradient.into_data().try_to_vec::<f32>().unwrap(), [3.0, 3.0]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct StraightThrough {}
 
@@ -60,18 +56,11 @@ impl Estimator for StraightThrough {}
 
 impl Pathwise for StraightThrough {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let rule = Arc::new(StraightThroughRule(law.family()));
-        custom_grad(law.natural(), noise.get(0), rule)
-    }
-}
-
-/// `d natural = J^T sum_n dz_n`. It is linear in the incoming gradient, so a loss that sums and
-/// one that averages differ by their factor only.
-#[derive(Debug)]
-struct StraightThroughRule(Family);
-
-impl Rule for StraightThroughRule {
-    fn backward(&self, natural: Tensor<3>, _z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        Law::unchecked(self.0, natural).chain(dz.sum_dim(0).squeeze_dim(0))
+        let family = law.family();
+        // Linear in the incoming gradient, so a loss that sums and one that averages differ by
+        // their factor only.
+        with_gradient(law.natural(), noise.get(0), move |natural, _, dz| {
+            Law::unchecked(family, natural).chain(dz.sum_dim(0).squeeze_dim(0))
+        })
     }
 }

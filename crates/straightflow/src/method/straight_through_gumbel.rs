@@ -1,13 +1,10 @@
 //! The straight-through Gumbel-softmax estimator.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use crate::distribution::{FamilyKind, Law};
 use crate::estimate::{Estimator, Noise, Pathwise, Reduction, Temperature};
-use crate::ops::custom_grad;
-use crate::relaxation::{RelaxedRule, harden, perturbed};
+use crate::relaxation::{harden, perturbed, with_relaxed_gradient};
 
 method! {
     /// Hard samples forwards; backwards, the derivative of the relaxed sample of the same noise.
@@ -33,7 +30,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
@@ -41,8 +37,7 @@ method! {
     /// assert!(z.to_data().try_to_vec::<f32>().unwrap().iter().all(|z| [0.0, 1.0].contains(z)));
     /// let grads = z.sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct StraightThroughGumbel {}
 
@@ -71,14 +66,9 @@ impl Estimator for StraightThroughGumbel {}
 
 impl Pathwise for StraightThroughGumbel {
     fn attach(&self, noise: &Noise, law: &Law, _reduction: Reduction) -> Tensor<4> {
-        let (family, temperature) = (law.family(), self.config.temperature.start());
+        let temperature = self.config.temperature.start();
         let logits = perturbed(law, noise.get(0), temperature);
-        let hard = harden(family, logits.clone());
-        let rule = RelaxedRule {
-            family,
-            logits,
-            temperature,
-        };
-        custom_grad(law.natural(), hard, Arc::new(rule))
+        let hard = harden(law.family(), logits.clone());
+        with_relaxed_gradient(law, hard, logits, temperature)
     }
 }

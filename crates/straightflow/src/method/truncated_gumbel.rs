@@ -1,13 +1,10 @@
 //! Gumbel-softmax over a window of the values of a count.
 
-use std::sync::Arc;
-
 use burn::tensor::Tensor;
 
 use crate::distribution::{CountLaw, FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::{Estimator, Noise, NoiseSpec, Pathwise, Reduction, Temperature};
-use crate::ops::custom_grad;
 use crate::relaxation::{Counted, NOISE_LIMIT, blocks, count_each};
 
 method! {
@@ -46,15 +43,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
     /// let q = Binomial::from_logits(8, logits.clone())?;
     /// let y = TruncatedGumbel::default().draw(Key::new(1), &q)?;
     /// let grads = y.square().sum().backward();
     /// assert_eq!(logits.grad(&grads).unwrap().dims(), [1, 3]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct TruncatedGumbel {}
 
@@ -107,18 +102,16 @@ impl Pathwise for TruncatedGumbel {
         let laws = count_laws(law);
         let windows: Vec<_> = laws.iter().map(|law| self.window(law)).collect();
         let temperature = self.config.temperature.start();
-        let (value, rule) = count_each(noise, law, |variable, numbers| {
-            let soft = soft_count(&laws[variable], windows[variable], numbers, temperature);
-            Counted {
-                value: if self.config.hard {
-                    soft.chosen
-                } else {
-                    soft.mean
-                },
-                weight: soft.weight,
-            }
-        });
-        custom_grad(law.natural(), value, Arc::new(rule))
+        count_each(noise, law, |variable, numbers| {
+            let law = &laws[variable];
+            soft_count(
+                law,
+                windows[variable],
+                numbers,
+                temperature,
+                self.config.hard,
+            )
+        })
     }
 }
 
@@ -143,33 +136,27 @@ impl TruncatedGumbel {
     }
 }
 
-/// A count whose values in a window have the weights of a Gumbel-softmax sample.
-struct SoftCount {
-    /// The mean of the values.
-    mean: f64,
-    /// The value of the largest weight.
-    chosen: f64,
-    /// The derivative of the mean with respect to the natural parameter.
-    weight: f64,
-}
-
+/// A count whose values in a window have the weights of a Gumbel-softmax sample: their mean, or the
+/// value of the largest weight if it is to be hard, and the derivative of the mean.
 fn soft_count(
     law: &CountLaw,
     (lo, hi): (u64, u64),
     numbers: impl Iterator<Item = f64>,
     temperature: f64,
-) -> SoftCount {
+    hard: bool,
+) -> Counted {
     let perturbed: Vec<f64> = (lo..=hi)
         .zip(numbers)
         .map(|(k, u)| law.ln_pmf(k as f64) - (-u.ln()).ln())
         .collect();
-    let best = (0..perturbed.len()).fold(0, |best, i| {
+    let larger = |best: usize, i: usize| {
         if perturbed[i] > perturbed[best] {
             i
         } else {
             best
         }
-    });
+    };
+    let best = (0..perturbed.len()).fold(0, larger);
     let chosen = lo as f64 + best as f64;
     // Everything is relative to the chosen value, which loses no digits of large counts.
     let step = |i: usize| i as f64 - best as f64;
@@ -183,9 +170,8 @@ fn soft_count(
     let weight: f64 = terms()
         .map(|(i, y)| y * (step(i) - shift) * law.score(chosen + step(i)))
         .sum();
-    SoftCount {
-        mean: chosen + shift,
-        chosen,
+    Counted {
+        value: if hard { chosen } else { chosen + shift },
         weight: weight / temperature,
     }
 }

@@ -4,6 +4,7 @@ use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use crate::antithetic::along;
+use crate::distribution::count::softplus;
 use crate::distribution::{FamilyKind, Law};
 use crate::error::Result;
 use crate::estimate::objective::CountedObjective;
@@ -36,15 +37,13 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 2], &Device::flex()))?;
     /// let cost = |z: Tensor<3>| z.sum_dim(2).square();
     /// // Two bits have four configurations, and all four of them leave nothing to chance.
     /// let all = estimator("unordered-set:samples=4")?.gradient(Key::new(1), &q, cost)?;
     /// let exact = Exact::default().gradient(&q, cost)?;
     /// assert!((all - exact).abs().max().into_scalar::<f32>() < 1e-6);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct UnorderedSet {}
 
@@ -120,12 +119,8 @@ impl Estimator for UnorderedSet {
         // A sum over the set, which `along` would average.
         let scalar = along(law, score * n as f64);
         let mean = (cost.clone() * shares).sum_dim(0).mean();
-        Ok(Outcome {
-            values: cost.inner(),
-            surrogate: mean + gradient_only(scalar),
-            samples: vec![z],
-            lessons: Vec::new(),
-        })
+        let surrogate = mean + gradient_only(scalar);
+        Ok(Outcome::with_surrogate(cost, surrogate, vec![z]))
     }
 }
 
@@ -214,10 +209,6 @@ fn log_1m_exp(x: f64) -> f64 {
         true => (-x.exp_m1()).ln(),
         false => (-x.exp()).ln_1p(),
     }
-}
-
-fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
 fn log_softmax(logits: &[f64]) -> Vec<f64> {

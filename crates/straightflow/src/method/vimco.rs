@@ -31,7 +31,6 @@ method! {
     /// use burn::tensor::{Device, Tensor};
     /// use straightflow::prelude::*;
     ///
-    /// # fn main() -> Result<()> {
     /// let device = Device::flex().autodiff();
     /// let logits = Tensor::<2>::zeros([1, 3], &device).require_grad();
     /// let q = Bernoulli::from_logits(logits.clone())?;
@@ -43,8 +42,7 @@ method! {
     /// let bound = weight.of_kind(ObjectiveKind::Bound);
     /// let estimate = Vimco::default().estimate_objective(Key::new(1), &bound)?;
     /// assert!(logits.grad(&estimate.surrogate.backward()).is_some());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub struct Vimco {}
 

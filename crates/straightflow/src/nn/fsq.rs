@@ -1,17 +1,15 @@
 //! Finite scalar quantisation.
 
-use std::sync::Arc;
-
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData, assert_shape};
 use serde::{Deserialize, Serialize};
 
-use super::rules::round_at_random;
-use super::{Quantized, refuse};
+use super::{Quantized, refuse, round_at_random};
 use crate::Key;
 use crate::error::Result;
-use crate::ops::{Rule, custom_grad, from_host};
+use crate::gradient::with_gradient;
+use crate::ops::from_host;
 
 /// The name of the layer in errors.
 const LAYER: &str = "Fsq";
@@ -116,7 +114,6 @@ impl FsqConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::FsqConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let fsq = FsqConfig::new(vec![8, 5, 5, 5]).init()?;               // 1000 codes
 /// let x = Tensor::<2>::from_floats([[0.25, 0.6, -7.0, -0.1]], &Device::flex());
 /// let z = fsq.forward(x);
@@ -124,8 +121,7 @@ impl FsqConfig {
 /// for codes in [z.codes, fsq.codes(z.indices)] {
 ///     assert_eq!(codes.to_data().try_to_vec::<f32>().unwrap(), [0.25, 0.5, -1.0, 0.0]);
 /// }
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct Fsq {
@@ -192,8 +188,7 @@ impl Fsq {
     /// If the last axis of the input has another size.
     pub fn bound<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
         let value = self.squash(input.clone().inner());
-        let factors = self.axes.iter().map(|axis| axis.half).collect();
-        custom_grad(input, value, self.slope(factors))
+        self.with_slope(input, value, |axis| axis.half)
     }
 
     /// The indices `[..., 1]` of codes `[..., d]`.
@@ -235,17 +230,28 @@ impl Fsq {
 
     fn quantized<const D: usize>(&self, input: Tensor<D>, levels: Tensor<D>) -> Quantized<D> {
         let value = levels.clone() / self.row(&levels, Axis::width);
-        let factors = self.axes.iter().map(|axis| axis.half / axis.width());
-        let rule = self.slope(factors.collect());
         Quantized {
             indices: self.indices(value.clone()),
-            codes: custom_grad(input, value, rule),
+            codes: self.with_slope(input, value, |axis| axis.half / axis.width()),
         }
     }
 
-    fn slope<const D: usize>(&self, factors: Vec<f64>) -> Arc<dyn Rule<D, D>> {
-        let shifts = self.axes.iter().map(|axis| axis.shift).collect();
-        Arc::new(Slope { factors, shifts })
+    /// A value on the tape of the input, with the derivative of `factor tanh(x + shift)`.
+    fn with_slope<const D: usize>(
+        &self,
+        input: Tensor<D>,
+        value: Tensor<D>,
+        factor: fn(&Axis) -> f64,
+    ) -> Tensor<D> {
+        let layer = self.clone();
+        with_gradient(input, value, move |input, _, grad| {
+            let shift = layer.row(&input, |axis| axis.shift);
+            let factor = layer.row(&input, factor);
+            // 1 - tanh^2 would have no digits left where tanh is near 1.
+            let e = ((input + shift).abs() * -2.0).exp();
+            let slope = e.clone() * 4.0 / (e + 1.0).square();
+            grad * slope * factor
+        })
     }
 
     fn check<const D: usize>(&self, x: &Tensor<D>) {
@@ -255,7 +261,9 @@ impl Fsq {
 
     /// A constant of each coordinate, `[1, ..., d]`.
     fn row<const D: usize>(&self, like: &Tensor<D>, constant: fn(&Axis) -> f64) -> Tensor<D> {
-        row(self.axes.iter().map(constant).collect(), like)
+        let numbers: Vec<f64> = self.axes.iter().map(constant).collect();
+        let shape = last_axis::<D>(numbers.len());
+        from_host(numbers, shape, like)
     }
 
     /// What a digit counts for and how many values it has, `[1, ..., d]`.
@@ -276,27 +284,4 @@ fn last_axis<const D: usize>(size: usize) -> [usize; D] {
     let mut shape = [1; D];
     shape[D - 1] = size;
     shape
-}
-
-fn row<const D: usize>(numbers: Vec<f64>, like: &Tensor<D>) -> Tensor<D> {
-    let shape = last_axis::<D>(numbers.len());
-    from_host(numbers, shape, like)
-}
-
-/// The derivative of `factor tanh(x + shift)`.
-#[derive(Debug)]
-struct Slope {
-    factors: Vec<f64>,
-    shifts: Vec<f64>,
-}
-
-impl<const D: usize> Rule<D, D> for Slope {
-    fn backward(&self, input: Tensor<D>, _output: Tensor<D>, grad: Tensor<D>) -> Tensor<D> {
-        let shift = row(self.shifts.clone(), &input);
-        let factor = row(self.factors.clone(), &input);
-        // 1 - tanh^2 would have no digits left where tanh is near 1.
-        let e = ((input + shift).abs() * -2.0).exp();
-        let slope = e.clone() * 4.0 / (e + 1.0).square();
-        grad * slope * factor
-    }
 }

@@ -1,14 +1,12 @@
 //! Quantisation with a learned step size.
 
-use std::sync::Arc;
-
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Bool, Tensor, TensorCreationOptions};
 
 use super::refuse;
 use crate::error::Result;
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 /// The name of the layer in errors.
 const LAYER: &str = "LearnedStep";
@@ -95,15 +93,13 @@ impl LearnedStepConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::LearnedStepConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let device = Device::flex().autodiff();
 /// let weights = Tensor::<2>::from_floats([[-1.9, -0.62, 0.13], [0.4, 2.2, 0.0]], &device);
 /// let quantiser = LearnedStepConfig::new(4).init(&device)?.calibrate(weights.clone())?;
 /// let rounded = quantiser.forward(weights);
 /// let grads = rounded.square().mean().backward();
 /// assert!(quantiser.step.val().grad(&grads).is_some());
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct LearnedStep {
@@ -136,21 +132,21 @@ impl LearnedStep {
     pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
         let step = self.step.val();
         let scaled = input.clone().inner() / usable(&step);
-        let Range { below, above } = self.range;
-        let value = scaled.clone().clamp(-below, above).round() * usable(&step);
+        let range = self.range;
+        let value = range.round(scaled.clone()) * usable(&step);
         let elements = self.elements.unwrap_or(value.shape().num_elements());
-        let to_step = ToStep {
-            scaled,
-            range: self.range,
-            factor: 1.0 / (elements as f64 * above).sqrt(),
-        };
-        // `custom_grad` has one parent, so the two gradients are those of two summands.
-        let nothing = custom_grad(step.clone(), value.zeros_like(), Arc::new(to_step));
-        let to_input = ToInput {
-            step: step.inner(),
-            range: self.range,
-        };
-        custom_grad(input, value, Arc::new(to_input)) + nothing
+        let factor = 1.0 / (elements as f64 * range.above).sqrt();
+        // A value has one parent, so the two gradients are those of two summands.
+        let by_step = with_gradient(step.clone(), value.zeros_like(), move |_, _, grad| {
+            let outside = range.outside(&scaled);
+            let slope = range.round(scaled.clone()) - scaled.clone().mask_fill(outside, 0.0);
+            (grad * slope).sum() * factor
+        });
+        let step = step.inner();
+        let by_input = with_gradient(input, value, move |input, _, grad| {
+            grad.mask_fill(range.outside(&(input / usable(&step))), 0.0)
+        });
+        by_input + by_step
     }
 
     /// The layer with the step `2 mean|v| / sqrt(Qp)` of the paper for these values.
@@ -181,6 +177,10 @@ impl LearnedStep {
 }
 
 impl Range {
+    fn round<const D: usize>(&self, scaled: Tensor<D>) -> Tensor<D> {
+        scaled.clamp(-self.below, self.above).round()
+    }
+
     /// Where the values in steps have no gradient: at the bounds and beyond.
     fn outside<const D: usize>(&self, scaled: &Tensor<D>) -> Tensor<D, Bool> {
         let low = scaled.clone().lower_equal_elem(-self.below);
@@ -191,37 +191,4 @@ impl Range {
 /// The step as a constant, with the rank of the input.
 fn usable<const D: usize>(step: &Tensor<1>) -> Tensor<D> {
     step.clone().inner().clamp_min(LEAST_STEP).reshape([1; D])
-}
-
-/// The gradient of the input.
-#[derive(Debug)]
-struct ToInput {
-    step: Tensor<1>,
-    range: Range,
-}
-
-impl<const D: usize> Rule<D, D> for ToInput {
-    fn backward(&self, input: Tensor<D>, _output: Tensor<D>, grad: Tensor<D>) -> Tensor<D> {
-        let scaled = input / usable(&self.step);
-        grad.mask_fill(self.range.outside(&scaled), 0.0)
-    }
-}
-
-/// The gradient of the step.
-#[derive(Debug)]
-struct ToStep<const D: usize> {
-    /// The input in steps.
-    scaled: Tensor<D>,
-    range: Range,
-    factor: f64,
-}
-
-impl<const D: usize> Rule<1, D> for ToStep<D> {
-    fn backward(&self, _step: Tensor<1>, _output: Tensor<D>, grad: Tensor<D>) -> Tensor<1> {
-        let Range { below, above } = self.range;
-        let levels = self.scaled.clone().clamp(-below, above).round();
-        let outside = self.range.outside(&self.scaled);
-        let slope = levels - self.scaled.clone().mask_fill(outside, 0.0);
-        (grad * slope).sum() * self.factor
-    }
 }

@@ -1,16 +1,12 @@
 //! Lookup-free quantisation.
 
-use std::sync::Arc;
-
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData, assert_shape};
 
-use super::rules::PassThrough;
-use super::{Quantized, refuse};
+use super::{Quantized, refuse, straight_through};
 use crate::error::{Error, Result};
-use crate::ops::custom_grad;
 
 /// The name of the layer in errors.
 const LAYER: &str = "Lfq";
@@ -69,7 +65,6 @@ impl LfqConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::LfqConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let lfq = LfqConfig::new(3).init()?;
 /// let device = Device::flex().autodiff();
 /// let x = Tensor::<2>::from_floats([[0.012, -0.003, 0.02]], &device).require_grad();
@@ -78,8 +73,7 @@ impl LfqConfig {
 /// assert_eq!(z.indices.into_scalar::<i64>(), 5);
 /// let loss = z.codes.square().mean() + lfq.entropy_penalty(x.clone(), 1.0)?;
 /// assert!(x.grad(&loss.backward()).is_some());
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct Lfq {
@@ -110,7 +104,7 @@ impl Lfq {
         let value = bits * 2.0 - 1.0;
         Quantized {
             indices: self.indices(value.clone()),
-            codes: custom_grad(input, value, Arc::new(PassThrough)),
+            codes: straight_through(input, value),
         }
     }
 

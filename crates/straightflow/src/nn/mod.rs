@@ -20,7 +20,6 @@ mod lfq;
 mod quantized;
 mod rotation;
 mod round_ste;
-mod rules;
 mod vector_quantizer;
 
 pub use fsq::{Fsq, FsqConfig, FsqShift};
@@ -32,7 +31,11 @@ pub use vector_quantizer::{
     CodebookGradient, VectorQuantized, VectorQuantizer, VectorQuantizerConfig,
 };
 
+use burn::tensor::Tensor;
+
+use crate::Key;
 use crate::error::Error;
+use crate::gradient::with_gradient;
 
 /// The error of a configuration that cannot be built.
 fn refuse(
@@ -47,4 +50,17 @@ fn refuse(
         value: format!("{value:?}"),
         allowed,
     }
+}
+
+/// A value on the tape of the input, whose gradient is handed on as it is.
+fn straight_through<const D: usize>(input: Tensor<D>, value: Tensor<D>) -> Tensor<D> {
+    with_gradient(input, value, |_, _, grad| grad)
+}
+
+/// One of the two integers around each number, such that the mean is the number. An integer stays.
+fn round_at_random<const D: usize>(key: Key, x: Tensor<D>) -> Tensor<D> {
+    let below = x.clone().floor();
+    let uniform = key.uniform(x.dims(), &x.device(), x.dtype());
+    let up = uniform.lower(x.clone() - below.clone());
+    below + up.float().cast(x.dtype())
 }

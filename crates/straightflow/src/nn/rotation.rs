@@ -2,29 +2,26 @@
 
 use burn::tensor::Tensor;
 
-use crate::ops::Rule;
-
 /// `lambda R' g` with `R` the rotation from the input to the output, on the last axis.
-#[derive(Debug)]
-pub(super) struct Rotation;
-
-impl<const D: usize> Rule<D, D> for Rotation {
-    fn backward(&self, input: Tensor<D>, output: Tensor<D>, grad: Tensor<D>) -> Tensor<D> {
-        let epsilon = input.dtype().finfo().expect("a type of floats").epsilon;
-        let ((u, input_norm), (w, output_norm)) = (direction(input), direction(output));
-        let scale = output_norm / input_norm;
-        let sum = u.clone() + w.clone();
-        let square = sum.clone().square().sum_dim(D - 1);
-        // R'g = g - 2 a (a.g) + 2 u (w.g), and a a' = sum sum' / |sum|^2.
-        let reflected = sum.clone() * (dot(sum, &grad) * 2.0 / square.clone());
-        let turned = grad.clone() - reflected + u * (dot(w, &grad) * 2.0);
-        // Opposite vectors leave no digits of their sum, and a zero vector has no direction: there
-        // the comparison is false or fails for a number that is not one.
-        let defined = square.greater_elem(epsilon);
-        let defined = defined.bool_and(scale.clone().is_finite());
-        let defined = defined.expand(grad.shape());
-        grad.mask_where(defined, turned * scale)
-    }
+pub(super) fn rotated<const D: usize>(
+    input: Tensor<D>,
+    output: Tensor<D>,
+    grad: Tensor<D>,
+) -> Tensor<D> {
+    let epsilon = input.dtype().finfo().expect("a type of floats").epsilon;
+    let ((u, input_norm), (w, output_norm)) = (direction(input), direction(output));
+    let scale = output_norm / input_norm;
+    let sum = u.clone() + w.clone();
+    let square = sum.clone().square().sum_dim(D - 1);
+    // R'g = g - 2 a (a.g) + 2 u (w.g), and a a' = sum sum' / |sum|^2.
+    let reflected = sum.clone() * (dot(sum, &grad) * 2.0 / square.clone());
+    let turned = grad.clone() - reflected + u * (dot(w, &grad) * 2.0);
+    // Opposite vectors leave no digits of their sum, and a zero vector has no direction: there
+    // the comparison is false or fails for a number that is not one.
+    let defined = square.greater_elem(epsilon);
+    let defined = defined.bool_and(scale.clone().is_finite());
+    let defined = defined.expand(grad.shape());
+    grad.mask_where(defined, turned * scale)
 }
 
 /// A vector of length 1, and the length. The largest entry is taken out first, so that no square

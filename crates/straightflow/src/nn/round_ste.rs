@@ -1,16 +1,13 @@
 //! Rounding to a lattice with a straight-through gradient.
 
-use std::sync::Arc;
-
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::refuse;
-use super::rules::{PassThrough, round_at_random};
+use super::{refuse, round_at_random, straight_through};
 use crate::Key;
 use crate::error::Result;
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 /// The name of the layer in errors.
 const LAYER: &str = "RoundSte";
@@ -83,7 +80,6 @@ impl RoundSteConfig {
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::nn::RoundSteConfig;
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let config = RoundSteConfig::new().with_step(0.5).with_min(Some(-1.0)).with_max(Some(1.0));
 /// let round = config.init()?;
 /// let device = Device::flex().autodiff();
@@ -92,8 +88,7 @@ impl RoundSteConfig {
 /// assert_eq!(z.to_data().try_to_vec::<f32>().unwrap(), [0.0, 1.0, 1.0]);
 /// let grads = z.sum().backward();
 /// assert_eq!(x.grad(&grads).unwrap().to_data().try_to_vec::<f32>().unwrap(), [1.0, 1.0, 0.0]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct RoundSte {
@@ -115,7 +110,7 @@ impl RoundSte {
     /// - output: `[..., any]`
     pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
         let value = self.clamp(input.clone().inner() / self.step).round() * self.step;
-        custom_grad(input, value, self.rule())
+        self.attached(input, value)
     }
 
     /// Rounds to one of the two neighbours, such that the mean is the input.
@@ -127,7 +122,7 @@ impl RoundSte {
     pub fn forward_stochastic<const D: usize>(&self, key: Key, input: Tensor<D>) -> Tensor<D> {
         let levels = self.clamp(input.clone().inner() / self.step);
         let value = round_at_random(key, levels) * self.step;
-        custom_grad(input, value, self.rule())
+        self.attached(input, value)
     }
 
     fn clamp<const D: usize>(&self, mut levels: Tensor<D>) -> Tensor<D> {
@@ -140,22 +135,16 @@ impl RoundSte {
         levels
     }
 
-    fn rule<const D: usize>(&self) -> Arc<dyn Rule<D, D>> {
-        match (self.min, self.max) {
-            (None, None) => Arc::new(PassThrough),
-            _ => Arc::new(InsideOfBounds(self.clone())),
+    /// A value on the tape of the input, without a gradient where the input was clamped.
+    fn attached<const D: usize>(&self, input: Tensor<D>, value: Tensor<D>) -> Tensor<D> {
+        if (self.min, self.max) == (None, None) {
+            return straight_through(input, value);
         }
-    }
-}
-
-/// No gradient where the input was clamped.
-#[derive(Debug)]
-struct InsideOfBounds(RoundSte);
-
-impl<const D: usize> Rule<D, D> for InsideOfBounds {
-    fn backward(&self, input: Tensor<D>, _output: Tensor<D>, grad: Tensor<D>) -> Tensor<D> {
-        let levels = input / self.0.step;
-        let clamped = self.0.clamp(levels.clone()).not_equal(levels);
-        grad.mask_fill(clamped, 0.0)
+        let layer = self.clone();
+        with_gradient(input, value, move |input, _, grad| {
+            let levels = input / layer.step;
+            let clamped = layer.clamp(levels.clone()).not_equal(levels);
+            grad.mask_fill(clamped, 0.0)
+        })
     }
 }

@@ -1,19 +1,16 @@
 //! Vector quantisation with a learned codebook.
 
-use std::sync::Arc;
-
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Int, Tensor, TensorCreationOptions, assert_shape};
 use rand_distr::Distribution as _;
 use serde::{Deserialize, Serialize};
 
-use super::rotation::Rotation;
-use super::rules::PassThrough;
-use super::{perplexity, refuse};
+use super::rotation::rotated;
+use super::{perplexity, refuse, straight_through};
 use crate::Key;
 use crate::error::Result;
-use crate::ops::{Rule, custom_grad};
+use crate::gradient::with_gradient;
 
 /// The name of the layer in errors.
 const LAYER: &str = "VectorQuantizer";
@@ -112,7 +109,6 @@ fn on_device_of(value: Tensor<2>, like: &Tensor<2>) -> Tensor<2> {
 /// use straightflow::Key;
 /// use straightflow::nn::{CodebookGradient, VectorQuantizerConfig};
 ///
-/// # fn main() -> Result<(), straightflow::Error> {
 /// let device = Device::flex().autodiff();
 /// let config = VectorQuantizerConfig::new(16, 2).with_gradient(CodebookGradient::Rotation);
 /// let quantizer = config.init(Key::new(1), &device)?;
@@ -121,8 +117,7 @@ fn on_device_of(value: Tensor<2>, like: &Tensor<2>) -> Tensor<2> {
 /// assert_eq!((z.codes.dims(), z.indices.dims()), ([1, 2, 2], [1, 2, 1]));
 /// let grads = (z.codes.clone().square().mean() + z.loss).backward();
 /// assert!(x.grad(&grads).is_some() && quantizer.codebook.val().grad(&grads).is_some());
-/// # Ok(())
-/// # }
+/// # Ok::<(), straightflow::Error>(())
 /// ```
 #[derive(Module, Debug)]
 pub struct VectorQuantizer {
@@ -175,12 +170,12 @@ impl VectorQuantizer {
         let codebook_loss = (nearest - input.clone().inner()).square().mean();
         let commitment_loss = (input.clone() - value.clone()).square().mean();
         let loss = codebook_loss.clone() + commitment_loss.clone() * self.commitment;
-        let rule: Arc<dyn Rule<D, D>> = match self.gradient {
-            CodebookGradient::StraightThrough => Arc::new(PassThrough),
-            CodebookGradient::Rotation => Arc::new(Rotation),
+        let codes = match self.gradient {
+            CodebookGradient::StraightThrough => straight_through(input, value),
+            CodebookGradient::Rotation => with_gradient(input, value, rotated),
         };
         VectorQuantized {
-            codes: custom_grad(input, value, rule),
+            codes,
             indices,
             codebook_loss,
             commitment_loss,

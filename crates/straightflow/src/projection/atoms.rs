@@ -1,6 +1,6 @@
 //! Laws with finitely many weighted atoms, and their quantile functions.
 
-use crate::projection::{ProjectionError, check_samples};
+use super::{ProjectionError, check_length, check_samples};
 
 /// Levels that differ by less than this are the same: the rounding of a sum of probabilities.
 const LEVEL_TOLERANCE: f64 = 1e-12;
@@ -50,12 +50,7 @@ impl Atoms {
     /// [`ProjectionError::Weight`] for unusable points or weights.
     pub fn weighted(points: &[f64], weights: &[f64]) -> Result<Self, ProjectionError> {
         check_samples(points)?;
-        if points.len() != weights.len() {
-            return Err(ProjectionError::Length {
-                expected: points.len(),
-                got: weights.len(),
-            });
-        }
+        check_length(points.len(), weights.len())?;
         let total: f64 = weights.iter().sum();
         let refused = |weight: f64| !weight.is_finite() || weight < 0.0 || total <= 0.0;
         if let Some(index) = weights.iter().position(|&weight| refused(weight)) {
@@ -83,11 +78,6 @@ impl Atoms {
             weights,
             levels,
         })
-    }
-
-    /// The points in increasing order.
-    pub fn points(&self) -> &[f64] {
-        &self.points
     }
 
     /// The cumulative weights.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
-use super::categorical::{OneHotMmd, softmax};
+use super::categorical::{OneHotMmd, softmax, through_softmax};
 use super::{Discrepancy, MeanDifference, Mmd, ProjectionError, Wasserstein};
 use crate::distribution::{Canonical as _, CountLaw, Distribution, Family};
 use crate::error::{Error, Result};
+use crate::gradient::with_gradient;
 use crate::kernel::{Bandwidth, KernelFamily};
-use crate::ops::{Rule, custom_grad, from_host, to_host};
+use crate::ops::{from_host, to_host};
 
 /// Which discrepancy, for laws of any mean.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,6 @@ impl Measure {
     /// use straightflow::prelude::*;
     /// use straightflow::projection::Measure;
     ///
-    /// # fn main() -> Result<()> {
     /// // Fits a rate to counts, without a likelihood.
     /// let device = Device::flex().autodiff();
     /// let log_rate = Tensor::<2>::zeros([1, 1], &device).require_grad();
@@ -71,8 +71,7 @@ impl Measure {
     /// let distance = Measure::Mean.between(&q, counts)?;
     /// let gradient = log_rate.grad(&distance.sum().backward()).unwrap();
     /// assert_eq!(gradient.into_scalar::<f32>(), -4.0); // 2 (1 - 3) times the rate
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Error>(())
     /// ```
     pub fn between<D: Distribution>(&self, q: &D, samples: D::Samples) -> Result<Tensor<1>> {
         let law = q.law();
@@ -100,7 +99,8 @@ impl Measure {
         let slopes = each.into_iter().flat_map(|(_, slope)| slope).collect();
         let values: Tensor<3> = from_host(values, [batch, d, 1], &law.natural());
         let slopes: Tensor<3> = from_host(slopes, [batch, d, k], &law.natural());
-        let values = custom_grad(law.natural(), values, Arc::new(SlopeRule { slopes }));
+        let slope = move |_, _, grad: Tensor<3>| slopes.clone() * grad;
+        let values = with_gradient(law.natural(), values, slope);
         Ok(values.sum_dim(1).reshape([batch]))
     }
 
@@ -133,9 +133,9 @@ impl Measure {
                 let count = draws.len() as f64;
                 let mean = |i: usize| draws.iter().map(|draw| draw[i]).sum::<f64>() / count;
                 let gap: Vec<f64> = p.iter().enumerate().map(|(i, p)| p - mean(i)).collect();
-                let along: f64 = p.iter().zip(&gap).map(|(p, gap)| p * gap).sum();
-                let slope = p.iter().zip(&gap).map(|(p, gap)| 2.0 * p * (gap - along));
-                Ok((gap.iter().map(|gap| gap * gap).sum(), slope.collect()))
+                let by_p: Vec<f64> = gap.iter().map(|gap| 2.0 * gap).collect();
+                let value = gap.iter().map(|gap| gap * gap).sum();
+                Ok((value, through_softmax(&p, &by_p)))
             }
             Self::Mmd {
                 kernel: KernelFamily::Rbf,
@@ -154,17 +154,5 @@ impl Measure {
                 family: Family::Categorical.kind(),
             }),
         }
-    }
-}
-
-/// The gradient is known when the value is.
-#[derive(Debug)]
-struct SlopeRule {
-    slopes: Tensor<3>,
-}
-
-impl Rule<3, 3> for SlopeRule {
-    fn backward(&self, _natural: Tensor<3>, _value: Tensor<3>, grad: Tensor<3>) -> Tensor<3> {
-        self.slopes.clone() * grad
     }
 }

@@ -1,15 +1,12 @@
-//! Discrepancies of categorical laws: one-hot vectors, single coordinates and ordered atoms.
+//! Discrepancies of categorical laws as one-hot vectors.
 //!
 //! All gradients are with respect to the logits, through `p = softmax(logits)`. The one-hot form
 //! treats a draw as a vector; the theorem that makes the squared Wasserstein distance of factorised
 //! laws a sum over coordinates does not apply to it, because the coordinates of a one-hot vector
 //! are dependent.
 
-use std::sync::Arc;
-
-use super::{Atoms, Discrepancy, Mmd, ProjectionError};
-use crate::distribution::CountLaw;
-use crate::kernel::{Kernel, Rbf, check_bandwidth};
+use super::ProjectionError;
+use crate::kernel::check_bandwidth;
 
 /// The probabilities `softmax(logits)`.
 ///
@@ -48,8 +45,8 @@ pub fn through_softmax(p: &[f64], gradient: &[f64]) -> Vec<f64> {
 /// let mmd = OneHotMmd::new(1.0)?;
 /// let corners = [vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]];
 /// // Nothing is left to gain when the law already has the frequencies of the samples.
-/// let p = mmd.project(&corners)?;
-/// assert!((p[0] - 0.5).abs() < 1e-15 && p[2] < 1e-15);
+/// let gradient = mmd.logit_gradient(&[0.0, 0.0, -60.0], &corners)?;
+/// assert!(gradient.iter().all(|g| g.abs() < 1e-15));
 /// # Ok::<(), straightflow::projection::ProjectionError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,63 +108,6 @@ impl OneHotMmd {
         Ok(through_softmax(&p, &by_p))
     }
 
-    /// The gradient at the moved vectors minus the one at the original vectors, exactly 0 when
-    /// nothing moved.
-    ///
-    /// # Errors
-    ///
-    /// As [`value`](Self::value), and [`ProjectionError::Length`] if the clouds differ in size.
-    pub fn control_variate_gradient(
-        &self,
-        logits: &[f64],
-        moved: &[Vec<f64>],
-        original: &[Vec<f64>],
-    ) -> Result<Vec<f64>, ProjectionError> {
-        let p = softmax(logits)?;
-        check_vectors(p.len(), moved)?;
-        check_vectors(p.len(), original)?;
-        if moved.len() != original.len() {
-            return Err(ProjectionError::Length {
-                expected: original.len(),
-                got: moved.len(),
-            });
-        }
-        let inverse = 0.5 / (self.bandwidth * self.bandwidth);
-        let mut drop = vec![0.0; p.len()];
-        for (z, y) in original.iter().zip(moved) {
-            for (i, drop) in drop.iter_mut().enumerate() {
-                let corner = |j: usize| if i == j { 1.0 } else { 0.0 };
-                let (mut square, mut growth) = (0.0, 0.0);
-                for (j, (z, y)) in z.iter().zip(y).enumerate() {
-                    let from_corner = z - corner(j);
-                    square += from_corner * from_corner;
-                    growth += (y - z) * ((y - z) + 2.0 * from_corner);
-                }
-                // K(z) - K(y) with |e_i - y|^2 = |e_i - z|^2 + growth.
-                *drop -= (-square * inverse).exp() * (-growth * inverse).exp_m1();
-            }
-        }
-        let count = original.len() as f64;
-        let by_p: Vec<f64> = drop.iter().map(|drop| 2.0 * drop / count).collect();
-        Ok(through_softmax(&p, &by_p))
-    }
-
-    /// The probabilities nearest to the vectors. The squared discrepancy is
-    /// `(1 - k) |p|^2 - 2 p.b` plus a constant, with `b_i = mean_n exp(-|e_i - y_n|^2 / (2 h^2))`,
-    /// so the argmin is the Euclidean projection of `b / (1 - k)` onto the simplex.
-    ///
-    /// # Errors
-    ///
-    /// [`ProjectionError::NoSamples`], [`ProjectionError::Sample`] and [`ProjectionError::Length`]
-    /// for unusable vectors.
-    pub fn project(&self, samples: &[Vec<f64>]) -> Result<Vec<f64>, ProjectionError> {
-        let first = samples.first().ok_or(ProjectionError::NoSamples)?;
-        let pull = self.pull(first.len(), samples)?;
-        let spread = self.spread();
-        let target: Vec<f64> = pull.iter().map(|b| b / spread).collect();
-        Ok(onto_simplex(&target))
-    }
-
     /// `k = exp(-1 / h^2)`, the kernel between two corners.
     fn between_corners(&self) -> f64 {
         (-1.0 / (self.bandwidth * self.bandwidth)).exp()
@@ -196,142 +136,13 @@ impl OneHotMmd {
     }
 }
 
-/// The sum over coordinates of the squared discrepancies between `Bernoulli(p_i)` and the `i`-th
-/// entries of the vectors.
-///
-/// # Errors
-///
-/// As [`OneHotMmd::value`], and [`ProjectionError::Kernel`] for an unusable bandwidth.
-pub fn per_coordinate_mmd(
-    logits: &[f64],
-    samples: &[Vec<f64>],
-    bandwidth: f64,
-) -> Result<f64, ProjectionError> {
-    let p = softmax(logits)?;
-    check_vectors(p.len(), samples)?;
-    let mmd = Mmd::new(Arc::new(Rbf::new(bandwidth)?));
-    let of_category = |i: usize| {
-        let law = CountLaw::Binomial {
-            trials: 1,
-            logit: p[i].ln() - (-p[i]).ln_1p(),
-        };
-        let entries: Vec<f64> = samples.iter().map(|sample| sample[i]).collect();
-        mmd.value(&law, &entries)
-    };
-    (0..p.len()).map(of_category).sum()
-}
-
-/// The gradient with respect to the logits of the sum over coordinates of the squared discrepancies
-/// between `Bernoulli(p_i)` and the `i`-th entries of the vectors: `2 [(2 p_i - 1) (1 - K(1)) -
-/// mean_n (K(1 - y_i) - K(y_i))]` per coordinate, then the softmax.
-///
-/// # Errors
-///
-/// As [`OneHotMmd::value`], and [`ProjectionError::Kernel`] for an unusable bandwidth.
-pub fn per_coordinate_mmd_gradient(
-    logits: &[f64],
-    samples: &[Vec<f64>],
-    bandwidth: f64,
-) -> Result<Vec<f64>, ProjectionError> {
-    let p = softmax(logits)?;
-    check_vectors(p.len(), samples)?;
-    let kernel = Rbf::new(bandwidth)?;
-    let by_p = p.iter().enumerate().map(|(i, p)| {
-        // K(1 - y) - K(-y) = -(K(-y) - K(-y + 1)).
-        let cross = super::average(samples.iter().map(|y| -kernel.fall(-y[i], 1.0)));
-        2.0 * ((2.0 * p - 1.0) * kernel.fall(0.0, 1.0) - cross)
-    });
-    let by_p: Vec<f64> = by_p.collect();
-    Ok(through_softmax(&p, &by_p))
-}
-
-/// `W2^2` between the ordered categorical law with increasing `support` and other atoms.
-///
-/// # Errors
-///
-/// [`ProjectionError::Length`] and [`ProjectionError::Order`] for an unusable support,
-/// [`ProjectionError::Sample`] for logits that are not finite.
-pub fn ordered_wasserstein(
-    support: &[f64],
-    logits: &[f64],
-    atoms: &Atoms,
-) -> Result<f64, ProjectionError> {
-    let p = ordered_probabilities(support, logits)?;
-    let mut walk = atoms.walk();
-    let pairs = support.iter().zip(&p);
-    Ok(pairs.map(|(&point, &p)| walk.cost(point, p)).sum())
-}
-
-/// The gradient of [`ordered_wasserstein`] with respect to the logits. With respect to the level
-/// `F_x` it is `(a_x - q)^2 - (a_{x+1} - q)^2` with the quantile `q = Q(F_x)` of the atoms, by
-/// `p_i` the sum of these over `x >= i`; at kinks the mean of the two one-sided slopes.
-///
-/// # Errors
-///
-/// As [`ordered_wasserstein`].
-pub fn ordered_wasserstein_gradient(
-    support: &[f64],
-    logits: &[f64],
-    atoms: &Atoms,
-) -> Result<Vec<f64>, ProjectionError> {
-    let p = ordered_probabilities(support, logits)?;
-    let mut by_p = vec![0.0; p.len()];
-    let mut level = 0.0;
-    for (x, pair) in support.windows(2).enumerate() {
-        level += p[x];
-        // (a - q)^2 - (b - q)^2 = (a - b) (a + b - 2 q).
-        let slope = (pair[0] - pair[1]) * (pair[0] + pair[1] - 2.0 * atoms.central_quantile(level));
-        by_p[..=x].iter_mut().for_each(|by_p| *by_p += slope);
-    }
-    Ok(through_softmax(&p, &by_p))
-}
-
-/// The point of the probability simplex nearest to a vector (Euclidean): `max(v_i - t, 0)` with the
-/// threshold `t` at which these sum to one. For the mean of moved one-hot vectors this is the
-/// projection by the mean difference.
-pub fn onto_simplex(vector: &[f64]) -> Vec<f64> {
-    let mut sorted = vector.to_vec();
-    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-    let (mut sum, mut threshold) = (0.0, 0.0);
-    for (j, entry) in sorted.iter().enumerate() {
-        sum += entry;
-        let candidate = (sum - 1.0) / (j + 1) as f64;
-        if *entry > candidate {
-            threshold = candidate;
-        }
-    }
-    vector.iter().map(|v| (v - threshold).max(0.0)).collect()
-}
-
-fn ordered_probabilities(support: &[f64], logits: &[f64]) -> Result<Vec<f64>, ProjectionError> {
-    super::check_samples(support)?;
-    if support.len() != logits.len() {
-        return Err(ProjectionError::Length {
-            expected: support.len(),
-            got: logits.len(),
-        });
-    }
-    match support.windows(2).position(|pair| pair[0] >= pair[1]) {
-        Some(index) => Err(ProjectionError::Order {
-            index: index + 1,
-            value: support[index + 1],
-        }),
-        None => softmax(logits),
-    }
-}
-
 fn check_vectors(dimension: usize, samples: &[Vec<f64>]) -> Result<(), ProjectionError> {
     if samples.is_empty() {
         return Err(ProjectionError::NoSamples);
     }
     for y in samples {
         super::check_samples(y)?;
-        if y.len() != dimension {
-            return Err(ProjectionError::Length {
-                expected: dimension,
-                got: y.len(),
-            });
-        }
+        super::check_length(dimension, y.len())?;
     }
     Ok(())
 }

@@ -36,26 +36,17 @@ pub use wasserstein::Wasserstein;
 
 /// Why a discrepancy or a projection could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "a field is what the message says of it")]
 pub enum ProjectionError {
     /// There are no samples.
     #[error("a discrepancy needs at least one sample")]
     NoSamples,
     /// A sample is infinite or not a number.
     #[error("samples must be finite, number {index} is {value}")]
-    Sample {
-        /// The position of the sample.
-        index: usize,
-        /// The sample.
-        value: f64,
-    },
+    Sample { index: usize, value: f64 },
     /// Two clouds that belong together differ in size.
     #[error("expected {expected} entries, got {got}")]
-    Length {
-        /// The required number.
-        expected: usize,
-        /// The number found.
-        got: usize,
-    },
+    Length { expected: usize, got: usize },
     /// The parameters of a law are out of range.
     #[error("the parameters of {0:?} are not finite or out of range")]
     Law(CountLaw),
@@ -64,31 +55,13 @@ pub enum ProjectionError {
     PointMass,
     /// Weights must be positive, finite and not all zero.
     #[error("weights must be non-negative, finite and not all zero, number {index} is {value}")]
-    Weight {
-        /// The position of the weight.
-        index: usize,
-        /// The weight.
-        value: f64,
-    },
-    /// Atoms of an ordered categorical law must increase.
-    #[error("atoms must increase, number {index} is {value}")]
-    Order {
-        /// The position of the atom.
-        index: usize,
-        /// The atom.
-        value: f64,
-    },
+    Weight { index: usize, value: f64 },
     /// A kernel that is not defined for distances of vectors.
     #[error("one-hot vectors are compared by the Gaussian kernel only")]
     OneHotKernel,
     /// A law whose window is too wide to be visited integer by integer.
     #[error("the window of the law has {width} integers, more than the limit of {limit}")]
-    TooWide {
-        /// The number of integers.
-        width: u64,
-        /// The limit.
-        limit: u64,
-    },
+    TooWide { width: u64, limit: u64 },
     /// A kernel or a bandwidth was refused.
     #[error(transparent)]
     Kernel(#[from] crate::kernel::KernelError),
@@ -175,13 +148,13 @@ fn check_samples(samples: &[f64]) -> Result<(), ProjectionError> {
 fn check_pair(moved: &[f64], original: &[f64]) -> Result<(), ProjectionError> {
     check_samples(moved)?;
     check_samples(original)?;
-    if moved.len() == original.len() {
-        Ok(())
-    } else {
-        Err(ProjectionError::Length {
-            expected: original.len(),
-            got: moved.len(),
-        })
+    check_length(original.len(), moved.len())
+}
+
+fn check_length(expected: usize, got: usize) -> Result<(), ProjectionError> {
+    match expected == got {
+        true => Ok(()),
+        false => Err(ProjectionError::Length { expected, got }),
     }
 }
 

@@ -136,23 +136,12 @@ pub(super) fn breakpoint_search(
         // The gradient is continuous inside; a small step keeps clear of the corners.
         let (a, b) = (pair[0], pair[1]);
         let inset = 1e-9 * (b - a);
-        let (mut left, mut right) = (a + inset, b - inset);
+        let (left, right) = (a + inset, b - inset);
         let rises = slope(right)? > 0.0;
         if slope(left)? >= 0.0 || !rises || right <= left {
             continue;
         }
-        while right - left > 1e-14 * right.abs() {
-            let middle = 0.5 * (left + right);
-            if middle <= left || middle >= right {
-                break;
-            }
-            if slope(middle)? > 0.0 {
-                right = middle;
-            } else {
-                left = middle;
-            }
-        }
-        keep(0.5 * (left + right))?;
+        keep(bisect(left, right, 1e-14, |mean| Ok(slope(mean)? > 0.0))?)?;
     }
     Ok(best.1)
 }
@@ -184,22 +173,31 @@ fn breakpoints(
         let (top, bottom) = (level(&at_lo, x), level(&at_hi, x));
         let inner = atoms.levels().iter().copied();
         for target in inner.filter(|&c| c < 1.0 && c > bottom && c < top) {
-            let (mut a, mut b) = (lo, hi);
-            while b - a > 1e-15 * b {
-                let middle = 0.5 * (a + b);
-                if middle <= a || middle >= b {
-                    break;
-                }
-                if shape.with_mean(middle).cdf(x) > target {
-                    a = middle;
-                } else {
-                    b = middle;
-                }
-            }
-            points.push(0.5 * (a + b));
+            let passed = |mean: f64| Ok(shape.with_mean(mean).cdf(x) <= target);
+            points.push(bisect(lo, hi, 1e-15, passed)?);
         }
     }
     points.sort_unstable_by(f64::total_cmp);
     points.dedup();
     Ok(points)
+}
+
+/// Where a condition begins to hold between two positive numbers, up to a relative resolution.
+fn bisect(
+    mut lo: f64,
+    mut hi: f64,
+    resolution: f64,
+    holds: impl Fn(f64) -> Result<bool, ProjectionError>,
+) -> Result<f64, ProjectionError> {
+    while hi - lo > resolution * hi {
+        let middle = 0.5 * (lo + hi);
+        if middle <= lo || middle >= hi {
+            break;
+        }
+        match holds(middle)? {
+            true => hi = middle,
+            false => lo = middle,
+        }
+    }
+    Ok(0.5 * (lo + hi))
 }

@@ -82,26 +82,6 @@ fn the_two_ways_to_a_gradient_agree() {
 }
 
 #[test]
-fn the_separable_shortcut_is_the_full_enumeration() {
-    let term = |z: Tensor<4>| {
-        let k = z.dims()[3];
-        let slant: Vec<f64> = (0..k).map(|j| 0.7 - 0.4 * j as f64).collect();
-        let slant = tensor::<1>(&slant, [k], z.dtype()).reshape([1, 1, 1, k]);
-        (z * slant).sum_dim(3).sin().squeeze_dim::<3>(3)
-    };
-    for law in laws(DType::F64) {
-        let what = format!("{:?}", law.family());
-        let q = law.clone();
-        let oracle = Exact::default();
-        let shortcut = oracle.separable(&q, term).expect("few states");
-        let full = oracle.expectation(&q, |z| term(z).sum_dim(2));
-        let full = full.expect("few states");
-        assert!(shortcut.states < full.states, "{what}");
-        assert_close(&what, &values(shortcut.value), &values(full.value), 1e-12);
-    }
-}
-
-#[test]
 fn too_many_states_are_refused_with_their_number() {
     let q = Bernoulli::from_logits(Tensor::<2>::zeros([1, 21], &burn::tensor::Device::flex()));
     let refused = Exact::default().expectation(&q.expect("valid"), |z| z.sum_dim(2));
@@ -112,13 +92,6 @@ fn too_many_states_are_refused_with_their_number() {
             limit: 1 << 20
         }
     );
-    // The shortcut needs two.
-    let wide = Bernoulli::from_logits(Tensor::<2>::zeros([2, 500], &burn::tensor::Device::flex()));
-    let sum = Exact::default()
-        .separable(&wide.expect("valid"), |z| z)
-        .expect("two states");
-    assert_close("mean", &values(sum.value), &[250.0, 250.0], 1e-6);
-    assert_eq!(sum.states, 2);
 }
 
 /// The bound on what was left out is a bound: a coarse window against a fine one.

@@ -7,9 +7,7 @@ use straightflow::Error;
 use straightflow::distribution::{CountLaw, Family, Law};
 use straightflow::kernel::{Bandwidth, KernelFamily, Rbf};
 use straightflow::prelude::*;
-use straightflow::projection::categorical::{
-    OneHotMmd, per_coordinate_mmd, per_coordinate_mmd_gradient,
-};
+use straightflow::projection::categorical::{OneHotMmd, softmax, through_softmax};
 use straightflow::projection::{
     Discrepancy, MeanDifference, Measure, Mmd, MmdLaw, ProjectionError, SelfTerms, Wasserstein,
 };
@@ -285,6 +283,10 @@ fn finite_steps_agree_with_the_scalar_discrepancies() {
     }
 }
 
+fn rbf(bandwidth: f64) -> Mmd {
+    Mmd::new(Arc::new(Rbf::new(bandwidth).expect("valid")))
+}
+
 /// The same for one-hot vectors, in both forms.
 #[test]
 fn finite_steps_of_one_hot_vectors_agree_with_the_scalar_discrepancies() {
@@ -300,34 +302,35 @@ fn finite_steps_of_one_hot_vectors_agree_with_the_scalar_discrepancies() {
     let base = format!("pwgf:bandwidth=1.1,gain=raw,step=fixed({eps})");
 
     let got = gradient(build(&base).as_ref(), &law, &z, &f);
-    let want = mmd
-        .control_variate_gradient(&logits, &moved, &original)
-        .expect("valid");
-    assert_close("one-hot", &got, &want, 1e-13);
+    let less = |moved: Vec<f64>, original: Vec<f64>| -> Vec<f64> {
+        moved.iter().zip(original).map(|(m, o)| m - o).collect()
+    };
+    let at = |samples: &[Vec<f64>]| mmd.logit_gradient(&logits, samples).expect("valid");
+    assert_close("one-hot", &got, &less(at(&moved), at(&original)), 1e-13);
     let got = gradient(build(&format!("{base},cv=off")).as_ref(), &law, &z, &f);
-    let want = mmd.logit_gradient(&logits, &moved).expect("valid");
-    assert_close("one-hot, cv off", &got, &want, 1e-13);
+    assert_close("one-hot, cv off", &got, &at(&moved), 1e-13);
 
     let form = |cv: &str| format!("{base},cv={cv},categorical=per-coordinate");
-    let at =
-        |samples: &[Vec<f64>]| per_coordinate_mmd_gradient(&logits, samples, 1.1).expect("valid");
+    // One category against the rest, in turn.
+    let at = |samples: &[Vec<f64>]| {
+        let (p, mmd) = (softmax(&logits).expect("valid"), rbf(1.1));
+        let by_p = p.iter().enumerate().map(|(i, p)| {
+            let logit = p.ln() - (-p).ln_1p();
+            let entries: Vec<f64> = samples.iter().map(|sample| sample[i]).collect();
+            let law = CountLaw::Binomial { trials: 1, logit };
+            mmd.mean_gradient(&law, &entries).expect("valid")
+        });
+        through_softmax(&p, &by_p.collect::<Vec<_>>())
+    };
     let got = gradient(build(&form("off")).as_ref(), &law, &z, &f);
     assert_close("per coordinate, cv off", &got, &at(&moved), 1e-13);
     let got = gradient(build(&form("on")).as_ref(), &law, &z, &f);
-    let pairs = at(&moved).into_iter().zip(at(&original));
-    let want: Vec<f64> = pairs.map(|(moved, original)| moved - original).collect();
-    assert_close("per coordinate", &got, &want, 1e-13);
-
-    // The gradient of the per-coordinate form is the slope of its value.
-    for i in 0..3 {
-        let value = |by: f64| {
-            let mut logits = logits;
-            logits[i] += by;
-            per_coordinate_mmd(&logits, &moved, 1.1).expect("valid")
-        };
-        let slope = (value(1e-5) - value(-1e-5)) / 2e-5;
-        assert!((slope - at(&moved)[i]).abs() < 1e-9, "{slope}");
-    }
+    assert_close(
+        "per coordinate",
+        &got,
+        &less(at(&moved), at(&original)),
+        1e-13,
+    );
 }
 
 /// A rule that is homogeneous of degree one means the same for sums and means, and for losses in

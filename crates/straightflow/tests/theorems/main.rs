@@ -6,6 +6,8 @@ mod bias;
 mod categorical;
 mod descent;
 mod gradients;
+mod kernels;
+mod limits;
 mod monte_carlo;
 mod programme;
 mod projections;

@@ -12,6 +12,7 @@
 //! be taken, draws a sample, sums the marginals, and carries their derivative.
 
 use super::swap::Swap;
+use crate::distribution::count::softplus;
 
 /// The ratio `R_j` where there are fewer than `j` items: times any weight it is far above 1, and
 /// finite.
@@ -135,10 +136,6 @@ impl Small {
         };
         swap.partner(item, uniform)
     }
-}
-
-fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
 /// The ratios `R_0, .., R_size` of the items so far.

@@ -38,12 +38,10 @@ impl Pass {
             let law = objective.layer(&pass.z)?;
             let draws = if layer == 0 { n } else { 1 };
             // What the number of draws has to be is a matter of the lowest layer.
-            let least = if layer == 0 {
-                0
-            } else {
-                estimator.least_samples()
-            };
-            estimator.check(&law, draws.max(least))?;
+            match layer {
+                0 => estimator.check(&law, n)?,
+                _ => estimator.check(&law, estimator.least_samples().max(1))?,
+            }
             let z = draw(&law, noise.next(&law, &estimator.noise(&law, draws))?);
             let z = match pass.z.first() {
                 None => z,
@@ -60,10 +58,6 @@ impl Pass {
     }
 
     /// As [`new`](Self::new), for an estimator whose noise are hard samples.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
     pub fn hard(
         estimator: &(impl Estimator + ?Sized),
         noise: &NoiseSource,
@@ -86,11 +80,6 @@ impl Pass {
 
     /// The outcome of costs `[n, batch]` with a surrogate that is complete.
     pub fn with_surrogate(self, cost: Tensor<2>, surrogate: Tensor<1>) -> Outcome {
-        Outcome {
-            values: cost.inner(),
-            surrogate,
-            samples: self.z.into_iter().map(Tensor::inner).collect(),
-            lessons: Vec::new(),
-        }
+        Outcome::with_surrogate(cost, surrogate, self.z)
     }
 }

@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([3, 2], &Device::flex()))?;
 /// let exact = Exact::default();
 /// let flat = exact.gradient(&q, |z| z.square().sum_dim(2).squeeze_dim::<2>(2))?;
@@ -21,8 +20,7 @@ use crate::error::{Error, Result};
 /// let fallible = exact.gradient(&q, |z| Ok(z.square().sum_dim(2)))?;
 /// assert!(flat.clone().equal(long).all().into_scalar::<bool>());
 /// assert!(flat.equal(fallible).all().into_scalar::<bool>());
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 pub trait IntoCost {
     /// The cost `[n, batch]`.

@@ -13,7 +13,8 @@ use super::{Objective, ObjectiveKind};
 use crate::distribution::checks::poison;
 use crate::distribution::{Distribution, Law, samples_of};
 use crate::error::{Error, Result};
-use crate::ops::{Rule, custom_grad, first_non_finite, leaf_like, on_the_side};
+use crate::gradient::with_gradient;
+use crate::ops::{first_non_finite, leaf_like, on_the_side};
 
 /// [`Objective`] without the type of the distribution.
 pub(crate) trait CanonicalObjective {
@@ -123,11 +124,15 @@ impl Counts {
     ) -> Result<Tensor<2>> {
         self.evaluations.fetch_add(draws, Ordering::Relaxed);
         let cost = check_cost(cost, expected)?;
-        let probe = Probe {
-            gradients: self.gradients.clone(),
-            draws,
-        };
-        Ok(custom_grad(cost.clone(), cost.inner(), Arc::new(probe)))
+        let gradients = self.gradients.clone();
+        Ok(with_gradient(
+            cost.clone(),
+            cost.inner(),
+            move |_, _, grad| {
+                gradients.fetch_add(draws, Ordering::Relaxed);
+                grad
+            },
+        ))
     }
 }
 
@@ -220,10 +225,6 @@ impl<'a> CountedObjective<'a> {
     }
 
     /// As [`evaluate`](Self::evaluate), of the samples of all layers and their laws.
-    ///
-    /// # Errors
-    ///
-    /// As [`evaluate`](Self::evaluate).
     pub fn evaluate_layers(&self, z: &[Tensor<4>], laws: &[Law]) -> Result<Tensor<2>> {
         self.watched(z, laws, false)
     }
@@ -245,10 +246,6 @@ impl<'a> CountedObjective<'a> {
 
     /// As [`evaluate_layers`](Self::evaluate_layers), with the model's own parameters as constants,
     /// if the objective knows how.
-    ///
-    /// # Errors
-    ///
-    /// As [`evaluate`](Self::evaluate).
     pub fn evaluate_frozen(&self, z: &[Tensor<4>], laws: &[Law]) -> Result<Tensor<2>> {
         self.watched(z, laws, true)
     }
@@ -325,18 +322,4 @@ pub(crate) fn check_cost(cost: Tensor<2>, expected: [usize; 2]) -> Result<Tensor
         });
     }
     Ok(cost)
-}
-
-/// An identity whose backward pass counts.
-#[derive(Debug)]
-struct Probe {
-    gradients: Arc<AtomicUsize>,
-    draws: usize,
-}
-
-impl Rule<2, 2> for Probe {
-    fn backward(&self, _parent: Tensor<2>, _output: Tensor<2>, grad: Tensor<2>) -> Tensor<2> {
-        self.gradients.fetch_add(self.draws, Ordering::Relaxed);
-        grad
-    }
 }

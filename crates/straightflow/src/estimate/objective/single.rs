@@ -16,7 +16,6 @@ use crate::error::Result;
 /// use burn::tensor::{Device, Tensor};
 /// use straightflow::prelude::*;
 ///
-/// # fn main() -> Result<()> {
 /// let q = Bernoulli::from_logits(Tensor::<2>::zeros([3, 2], &Device::flex()))?;
 /// let x = Tensor::<2>::ones([3, 2], &Device::flex());
 /// let weight = Single::new(&q, x, |z, q, x| {
@@ -25,8 +24,7 @@ use crate::error::Result;
 /// let bound = weight.of_kind(ObjectiveKind::Bound);
 /// let gradient = estimator("vimco:samples=4")?.gradient_of(Key::new(1), &bound)?;
 /// assert_eq!(gradient.dims(), [3, 2]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Single<'a, D, C, F> {

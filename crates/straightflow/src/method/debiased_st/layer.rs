@@ -13,8 +13,9 @@ use super::{ChoiceBy, DebiasedBase, DebiasedStConfig};
 use crate::distribution::{Law, Moves};
 use crate::error::Result;
 use crate::estimate::state::LayerState;
+use crate::gradient::with_gradient;
 use crate::method::second_order_st::weighted;
-use crate::ops::{Rule, from_host, to_host};
+use crate::ops::{from_host, to_host};
 
 /// The draws of a layer and the moves that were chosen for them, all constant.
 #[derive(Debug)]
@@ -279,35 +280,35 @@ fn told<T: Clone>(by: &Mutex<Option<T>>) -> Option<T> {
     by.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The base less what the correction takes off it; the differences are added elsewhere.
-#[derive(Debug)]
-pub(super) struct BaseRule {
-    pub layer: Arc<Layer>,
-    pub seen: Arc<Seen>,
-    /// Whether the parent has two halves, `[2 batch, d, k]`, of which the first gets the base alone
-    /// and the second what is taken off.
-    pub apart: bool,
-}
-
-impl Rule for BaseRule {
-    fn backward(&self, _natural: Tensor<3>, _z: Tensor<4>, dz: Tensor<4>) -> Tensor<3> {
-        tell(&self.seen.gradient, dz.clone());
-        let [base, taken] = self.layer.parts(dz);
+/// Draws on the tape of `parent`, whose gradient is the base less what the correction takes off it;
+/// the differences are added elsewhere. If the two are kept apart, the parent has two halves, `[2
+/// batch, d, k]`: the first gets the base alone and the second what is taken off.
+pub(super) fn with_base(
+    parent: Tensor<3>,
+    layer: &Arc<Layer>,
+    seen: &Arc<Seen>,
+    apart: bool,
+) -> Tensor<4> {
+    let (z, layer, seen) = (layer.z.clone(), layer.clone(), seen.clone());
+    if layer.base == DebiasedBase::None {
+        return z;
+    }
+    with_gradient(parent, z, move |_, _, dz| {
+        tell(&seen.gradient, dz.clone());
+        let [base, taken] = layer.parts(dz);
         let sum = |x: Tensor<4>| x.sum_dim(0).squeeze_dim::<3>(0);
-        match self.apart {
+        match apart {
             true => Tensor::cat(vec![sum(base), -sum(taken)], 0),
             false => sum(base - taken),
         }
-    }
+    })
 }
 
-/// An identity that tells which factor the surrogate has.
-#[derive(Debug)]
-pub(super) struct FactorRule(pub Arc<Seen>);
-
-impl Rule<1, 1> for FactorRule {
-    fn backward(&self, _parent: Tensor<1>, _output: Tensor<1>, factor: Tensor<1>) -> Tensor<1> {
-        tell(&self.0.factor, factor.clone());
+/// Tells the state the factor that a surrogate has, when it is differentiated.
+pub(super) fn watched(carrier: Tensor<1>, seen: &Arc<Seen>) -> Tensor<1> {
+    let seen = seen.clone();
+    with_gradient(carrier.clone(), carrier.inner(), move |_, _, factor| {
+        tell(&seen.factor, factor.clone());
         factor
-    }
+    })
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 
-use super::layer::{BaseRule, Layer, Seen};
+use super::layer::{Layer, Seen, watched, with_base};
 use super::memory::MovesLesson;
-use super::{DebiasedBase, DebiasedSt, choice_noise, watched};
+use super::{DebiasedSt, ENTRY, choice_noise};
 use crate::antithetic::along;
 use crate::distribution::Law;
 use crate::error::Result;
-use crate::estimate::layers::{Stacked, single};
+use crate::estimate::layers::{Stacked, single, sum_of};
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::state::Lesson;
 use crate::estimate::{Estimator, NoiseLaw, NoiseSource, NoiseSpec, Outcome};
-use crate::ops::{custom_grad, gradient_only};
+use crate::ops::gradient_only;
 
 /// A layer with its draws.
 struct Drawn {
@@ -61,8 +61,7 @@ impl Stacked for DebiasedSt {
         }
         let moved_values = objective.evaluate_frozen(&points, &fixed)?.inner();
 
-        let mut gradient: Option<Tensor<1>> = None;
-        let mut lessons = Vec::new();
+        let (mut gradients, mut lessons) = (Vec::new(), Vec::new());
         let mut start = 0;
         for (one, points) in drawn.iter().zip(&moved) {
             let rows = points[0].dims()[0];
@@ -71,11 +70,7 @@ impl Stacked for DebiasedSt {
             let rise = there - values.clone().repeat_dim(0, rows / n);
             let slopes = one.layer.slopes(rise);
             let differences = along(&one.law, one.layer.differences_tensor(&slopes));
-            let differences = watched(differences, &one.seen);
-            gradient = Some(match gradient {
-                Some(gradient) => gradient + differences,
-                None => differences,
-            });
+            gradients.push(Ok(watched(differences, &one.seen)));
             if self.learns() {
                 lessons.push(Lesson::new(MovesLesson {
                     layer: one.layer.clone(),
@@ -85,9 +80,8 @@ impl Stacked for DebiasedSt {
                 }));
             }
         }
-        let gradient = gradient.expect("there is at least one layer");
         Ok(Outcome {
-            surrogate: cost.mean() + gradient_only(gradient),
+            surrogate: cost.mean() + gradient_only(sum_of(gradients)?),
             values,
             samples: drawn.into_iter().map(|one| one.z).collect(),
             lessons,
@@ -120,7 +114,7 @@ impl DebiasedSt {
             _ => (piece.get(0), None),
         };
         let side = (piece.len() > 2).then(|| piece.get(2));
-        let state = self.state(index)?;
+        let state = self.attached.learned(&ENTRY, self.learns(), index)?;
         let layer = Layer::new(&self.config, state, law, z.clone(), piece.get(1), side)?;
         let (layer, seen) = (Arc::new(layer), Arc::new(Seen::default()));
         let samples: Vec<Tensor<4>> = below.iter().map(|one| one.z.clone()).collect();
@@ -128,18 +122,8 @@ impl DebiasedSt {
             0 => law.clone(),
             _ => objective.layer(&samples)?,
         };
-        let tape = match self.config.base {
-            DebiasedBase::None => z.clone(),
-            _ => {
-                let rule = BaseRule {
-                    layer: layer.clone(),
-                    seen: seen.clone(),
-                    apart: true,
-                };
-                let parent = Tensor::cat(vec![law.natural(), apart.natural()], 0);
-                custom_grad(parent, z.clone(), Arc::new(rule))
-            }
-        };
+        let parent = Tensor::cat(vec![law.natural(), apart.natural()], 0);
+        let tape = with_base(parent, &layer, &seen, true);
         let per_draw = |z: Tensor<4>| match below.first() {
             Some(first) => {
                 let [n, batch, ..] = first.z.dims();

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::as_text;
+
 /// The step `eps` of `z - eps f'(z)`; as text `limit`, `relative(0.05)` or `fixed(1)`.
 ///
 /// ```
@@ -68,16 +70,4 @@ impl FromStr for PwgfStep {
     }
 }
 
-impl TryFrom<String> for PwgfStep {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<PwgfStep> for String {
-    fn from(step: PwgfStep) -> Self {
-        step.to_string()
-    }
-}
+as_text!(PwgfStep);

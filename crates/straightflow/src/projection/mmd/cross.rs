@@ -60,12 +60,10 @@ impl<'k> MmdLaw<'k> {
         check_law(law)?;
         let weight = law.weight().ok_or(ProjectionError::PointMass)?;
         let sums = match kernel.gaussians() {
-            Some(parts) => Sums::Gaussians(
-                parts
-                    .into_iter()
-                    .map(|(share, bandwidth)| (share, GaussianSum::new(&weight, bandwidth)))
-                    .collect(),
-            ),
+            Some(parts) => {
+                let sum = |(share, bandwidth)| (share, GaussianSum::new(&weight, bandwidth));
+                Sums::Gaussians(parts.into_iter().map(sum).collect())
+            }
             None => {
                 let (lo, hi) = window(&weight, LOG_TAIL);
                 Sums::Panels { weight, lo, hi }
@@ -85,26 +83,13 @@ impl<'k> MmdLaw<'k> {
 
     /// `r(y)`, the derivative of `E K(Z - y)` with respect to the mean.
     pub fn r(&self, y: f64) -> f64 {
-        match &self.sums {
-            Sums::Gaussians(parts) => parts.iter().map(|(share, part)| share * part.r(y)).sum(),
-            Sums::Panels { weight, lo, hi } => {
-                panel_sum(weight, self.kernel, *lo, *hi, y, 0.0, |d| {
-                    -self.kernel.fall(d, 1.0)
-                })
-            }
-        }
+        self.sum(y, 0.0, |part| part.r(y), |d| -self.kernel.fall(d, 1.0))
     }
 
     /// `c(y) = r'(y)`, the weight that a sample's gradient gets for infinitely small moves.
     pub fn c(&self, y: f64) -> f64 {
-        match &self.sums {
-            Sums::Gaussians(parts) => parts.iter().map(|(share, part)| share * part.c(y)).sum(),
-            Sums::Panels { weight, lo, hi } => {
-                panel_sum(weight, self.kernel, *lo, *hi, y, 0.0, |d| {
-                    self.kernel.derivative(d) - self.kernel.derivative(d + 1.0)
-                })
-            }
-        }
+        let fall = |d: f64| self.kernel.derivative(d) - self.kernel.derivative(d + 1.0);
+        self.sum(y, 0.0, |part| part.c(y), fall)
     }
 
     /// `r(y) - r(y - shift)` without cancellation for small shifts, exactly 0 for none.
@@ -112,15 +97,25 @@ impl<'k> MmdLaw<'k> {
         if shift == 0.0 {
             return 0.0;
         }
+        let fall = |d: f64| self.kernel.fall(d + 1.0, shift) - self.kernel.fall(d, shift);
+        self.sum(y, shift, |part| part.fall(y, shift), fall)
+    }
+
+    /// A sum over the weight: that of each Gaussian, or that of `part(x - y)` on panels.
+    fn sum(
+        &self,
+        y: f64,
+        shift: f64,
+        gaussian: impl Fn(&GaussianSum) -> f64,
+        part: impl Fn(f64) -> f64,
+    ) -> f64 {
         match &self.sums {
-            Sums::Gaussians(parts) => parts
-                .iter()
-                .map(|(share, part)| share * part.fall(y, shift))
-                .sum(),
+            Sums::Gaussians(parts) => {
+                let each = parts.iter().map(|(share, sum)| share * gaussian(sum));
+                each.sum()
+            }
             Sums::Panels { weight, lo, hi } => {
-                panel_sum(weight, self.kernel, *lo, *hi, y, shift, |d| {
-                    self.kernel.fall(d + 1.0, shift) - self.kernel.fall(d, shift)
-                })
+                panel_sum(weight, self.kernel, *lo, *hi, y, shift, part)
             }
         }
     }

@@ -41,9 +41,9 @@ pub struct Gains {
 #[derive(Clone, Debug)]
 pub struct GainTable {
     shape: CountLaw,
-    family: KernelFamily,
-    bandwidth: Bandwidth,
-    pieces: Vec<Piece>,
+    pub(super) family: KernelFamily,
+    pub(super) bandwidth: Bandwidth,
+    pub(super) pieces: Vec<Piece>,
     responses: OnceLock<Option<Responses>>,
 }
 
@@ -137,18 +137,6 @@ impl GainTable {
     pub(crate) fn responses(&self, natural: f64) -> Option<LawResponses<'_>> {
         let responses = self.responses.get_or_init(|| Responses::new(self));
         responses.as_ref()?.of_law(self, natural)
-    }
-
-    pub(super) fn bandwidth(&self) -> Bandwidth {
-        self.bandwidth
-    }
-
-    pub(super) fn family(&self) -> &KernelFamily {
-        &self.family
-    }
-
-    pub(super) fn pieces(&self) -> &[Piece] {
-        &self.pieces
     }
 
     /// Beyond the table. Natural parameters are clamped to where the mean is a finite positive

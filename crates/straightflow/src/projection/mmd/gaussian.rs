@@ -3,9 +3,7 @@
 use super::cross::{LOG_TAIL, safe_stride};
 use super::panels::{law_length, sum_nodes, window};
 use crate::distribution::CountLaw;
-
-/// `exp(-REACH^2 / 2) = 4e-17`: terms further away than this many bandwidths are left out.
-const REACH: f64 = 8.7;
+use crate::kernel::REACH;
 
 /// A table longer than this would cost more than it saves: the kernel is then so narrow that only
 /// a small part of the law matters to a sample, and that part is computed for each sample.

@@ -24,15 +24,15 @@ impl Responses {
     /// `None` for kernels that are not Gaussian, or that are narrower than the law or than the distance
     /// of integers: there a weight is no smooth function of the mean.
     pub fn new(table: &GainTable) -> Option<Self> {
-        let wide = matches!(table.bandwidth(), Bandwidth::Deviations { factor, floor }
+        let wide = matches!(table.bandwidth, Bandwidth::Deviations { factor, floor }
             if factor >= 1.0 && floor >= 1.0);
-        if *table.family() != KernelFamily::Rbf || !wide {
+        if table.family != KernelFamily::Rbf || !wide {
             return None;
         }
         let row = |natural: f64| {
             let law = table.law(natural);
-            let bandwidth = table.bandwidth().resolve(&law);
-            let kernel = table.family().at(bandwidth).ok()?;
+            let bandwidth = table.bandwidth.resolve(&law);
+            let kernel = table.family.at(bandwidth).ok()?;
             let prepared = MmdLaw::new(&law, kernel.as_ref()).ok()?;
             let gain = table.at(natural).linear;
             let knot = |j: usize| {
@@ -42,7 +42,7 @@ impl Responses {
             Some(std::array::from_fn(knot))
         };
         let rows = |piece: &Piece| piece.knots().map(row).collect();
-        let pieces = table.pieces().iter().map(rows).collect::<Option<_>>()?;
+        let pieces = table.pieces.iter().map(rows).collect::<Option<_>>()?;
         Some(Self { pieces })
     }
 
@@ -58,7 +58,7 @@ impl Responses {
                 .expect("as many knots as a stencil has"),
             weights,
             mean: law.mean(),
-            scale: 1.0 / (STEP * table.bandwidth().resolve(&law)),
+            scale: 1.0 / (STEP * table.bandwidth.resolve(&law)),
         })
     }
 }
