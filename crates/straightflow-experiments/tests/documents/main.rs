@@ -28,7 +28,7 @@ mod rows;
 use std::path::PathBuf;
 
 /// The pages with numbers, and how many of them are compared at least.
-const PAGES: [(&str, usize); 9] = [
+const PAGES: [(&str, usize); 10] = [
     ("README.md", 10),
     ("docs/choosing.md", 20),
     ("docs/compare.md", 50),
@@ -37,6 +37,7 @@ const PAGES: [(&str, usize); 9] = [
     ("docs/experiments/lab.md", 500),
     ("docs/experiments/poisson.md", 150),
     ("docs/experiments/toy.md", 150),
+    ("docs/findings.md", 30),
     ("docs/quantisers.md", 13),
 ];
 
