@@ -1,9 +1,11 @@
 //! The loops on bits against tensor operations.
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 
+use super::cost::reach;
 use super::*;
 use crate::Key;
+use crate::relaxation::relax;
 
 const N: usize = 3;
 const BATCH: usize = 4;
