@@ -26,7 +26,8 @@ one run.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The networks, space-separated [default: linear two-layer nonlinear].
+    /// The networks, space-separated, written as the encoder's layers: [ ] marks a layer of latent variables, and the
+    /// decoder mirrors the encoder [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
     /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: those of

@@ -7,9 +7,9 @@ use serde::Serialize;
 use straightflow::Key;
 use straightflow::compare::{Budget, Comparison, candidates, compare};
 use straightflow::distribution::FamilyKind;
-use straightflow::estimator::Spec;
-use straightflow_experiments::arguments::count;
-use straightflow_experiments::lab::{Objective, PROBLEMS, Problem, family, objectives};
+use straightflow::estimator::{Spec, find};
+use straightflow_experiments::arguments::{count, word};
+use straightflow_experiments::lab::{FAMILIES, Objective, PROBLEMS, Problem, objectives};
 use straightflow_experiments::runner::RunError;
 
 pub const EXAMPLES: &str = "Examples:
@@ -23,9 +23,8 @@ const COPIES: usize = 500;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The family: bernoulli, categorical, poisson, binomial, negative-binomial, geometric, subset or
-    /// rounded. The problems are those of `lab`.
-    #[arg(long, value_name = "FAMILY", value_parser = family)]
+    /// The family. The problems are those of `lab`.
+    #[arg(long, value_name = "FAMILY", value_parser = word::<FamilyKind>(FAMILIES))]
     family: FamilyKind,
     /// The cost, by its id in `lab`, such as quad, sigm or step [default: all].
     #[arg(long, value_name = "COST")]
@@ -58,6 +57,9 @@ struct Named {
 }
 
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<()> {
+    if let Some(reason) = unsupported(arguments) {
+        return Err(RunError::refused(std::io::Error::other(reason)).into());
+    }
     let mut all = Vec::new();
     for (number, problem) in PROBLEMS.iter().enumerate() {
         if problem.kind() != arguments.family {
@@ -113,6 +115,24 @@ fn one(
     })
 }
 
+/// What the estimators support, if none of them supports the family.
+fn unsupported(arguments: &Arguments) -> Option<String> {
+    let family = arguments.family;
+    let mut reasons = Vec::new();
+    for spec in &arguments.estimators {
+        // What is wrong with a specification is said elsewhere.
+        let entry = find(spec.id()).ok()?;
+        let supported = || entry.families.iter().chain(entry.also);
+        if supported().any(|one| *one == family) {
+            return None;
+        }
+        let names: Vec<String> = supported().map(FamilyKind::to_string).collect();
+        reasons.push(format!("`{}` supports only {}", entry.id, names.join(", ")));
+    }
+    let reasons = (!reasons.is_empty()).then(|| reasons.join("; "));
+    reasons.map(|reasons| format!("no estimator supports {family} variables: {reasons}"))
+}
+
 /// What there is, when nothing was found.
 fn nothing(arguments: &Arguments) -> String {
     let of_family = PROBLEMS.iter().filter(|one| one.kind() == arguments.family);
@@ -125,7 +145,8 @@ fn nothing(arguments: &Arguments) -> String {
     match costs.as_slice() {
         [] => format!("the laboratory has no {family} variable"),
         costs => format!(
-            "there is no such cost for {family} variables: choose from {}",
+            "there is no cost `{}` for {family} variables; choose from {}",
+            arguments.cost.as_deref().unwrap_or_default(),
             costs.join(", ")
         ),
     }

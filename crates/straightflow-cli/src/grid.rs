@@ -14,8 +14,8 @@ use crate::screen::Terminal;
 
 pub const CELL_EXAMPLES: &str = "Examples:
   straightflow cell runs/table2 7          one cell of a grid that --submit made
-Exit codes: 0 if the cell is done, 1 if it failed, 2 for a bad argument, and 75 if it is to be tried again:
-it was stopped by a signal and has kept what it did, or another process works on it.";
+Exit codes: 0 if the cell is done, 1 if it failed, 2 for a bad argument, and 75 if it should be
+tried again: it was stopped by a signal and saved its progress, or another process is working on it.";
 
 #[derive(Args)]
 pub struct CellArguments {

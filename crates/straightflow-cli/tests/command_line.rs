@@ -114,7 +114,7 @@ fn a_comparison_has_a_row_for_each_estimator() {
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("`enumerate` is exact here"), "{text}");
     let nothing = ["compare", "--family", "categorical", "--estimators", "arm"];
-    assert_eq!(run(&nothing).status.code(), Some(1));
+    assert_eq!(run(&nothing).status.code(), Some(2));
     words.push("--json");
     let output = run(&words);
     let tables: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -387,9 +387,13 @@ fn bad_input_is_refused_in_one_sentence() {
     let (root, directory) = (place.root.path(), text(&grid));
     let nowhere = place.at("nowhere");
     for command in ["status", "gather"] {
-        refused(&[command, text(&nowhere)], "is not a grid", root);
+        refused(&[command, text(&nowhere)], "there is no directory", root);
     }
-    refused(&["cell", text(&nowhere), "0"], "is not a grid", root);
+    refused(
+        &["cell", text(&nowhere), "0"],
+        "there is no directory",
+        root,
+    );
     refused(
         &["cell", directory, "7"],
         "there is no cell 7: the grid has 1",

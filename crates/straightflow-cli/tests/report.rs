@@ -119,7 +119,7 @@ fn bad_runs_are_refused_in_one_sentence_and_nothing_is_written() {
         ),
         ("plot", Some(("curves.svg", "<svg")), "curves.svg, line 1"),
         ("empty", None, "no config.toml"),
-        ("nowhere", None, "no config.toml"),
+        ("nowhere", None, "there is no directory"),
     ];
     for (name, damage, words) in cases {
         if let Some((file, text)) = damage {

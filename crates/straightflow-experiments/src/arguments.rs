@@ -37,6 +37,19 @@ pub fn count<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'static 
         })
 }
 
+/// A whole number that has to be positive; what is made of it refuses 0.
+///
+/// # Errors
+///
+/// What is wrong with the text.
+pub fn positive<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'static str> {
+    text.parse()
+        .map_err(|error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => "the number is too large",
+            _ => "expected a whole number of at least 1",
+        })
+}
+
 /// What was given, or else what was there.
 pub(crate) fn given<T: Clone>(given: &[T], before: Vec<T>) -> Vec<T> {
     match given.is_empty() {

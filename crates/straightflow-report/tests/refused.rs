@@ -42,7 +42,7 @@ fn pictures_that_are_none_or_too_large_are_refused() {
 fn directories_that_are_no_finished_runs_are_refused() {
     let (parent, runs) = runs();
     let missing = parent.path().join("missing");
-    assert!(matches!(refused(&missing), ReportError::NotARun { path } if path == missing));
+    assert!(matches!(refused(&missing), ReportError::NoDirectory { path } if path == missing));
     assert!(matches!(
         refused(parent.path()),
         ReportError::NotARun { .. }

@@ -91,7 +91,7 @@ fn words_that_are_no_options_are_refused_with_a_hint() {
         ),
         (
             &["--epochs", "-1"],
-            "invalid value '-1' for '--epochs <N>': expected a non-negative whole number",
+            "invalid value '-1' for '--epochs <N>': expected a whole number of at least 1",
         ),
         (&["--prior-learning-rate", "x"], "--prior-learning-rate"),
         (&["--prior", "lerned"], "'learned'"),

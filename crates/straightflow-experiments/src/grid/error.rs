@@ -9,6 +9,12 @@ use straightflow_report::RecordError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GridError {
+    /// There is nothing of that name.
+    #[error("there is no directory {}", path.display())]
+    NoDirectory {
+        /// The name.
+        path: PathBuf,
+    },
     /// The directory has no grid.
     #[error("{} is not a grid: it has no cells.json; create one with --submit", path.display())]
     NoGrid {
@@ -106,7 +112,8 @@ impl GridError {
     /// Whether what was asked for is the mistake, and not what happened on the way.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::NoGrid { .. }
+            Self::NoDirectory { .. }
+            | Self::NoGrid { .. }
             | Self::Unreadable { .. }
             | Self::NoCell { .. }
             | Self::UnknownExperiment(_)

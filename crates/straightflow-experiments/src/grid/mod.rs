@@ -75,8 +75,10 @@ impl Grid {
     /// If there is none, or it cannot be read.
     pub fn read(directory: &Path) -> Result<Self, GridError> {
         let found = Self::find(directory)?;
-        found.ok_or_else(|| GridError::NoGrid {
-            path: directory.to_owned(),
+        let path = || directory.to_owned();
+        found.ok_or_else(|| match directory.exists() {
+            true => GridError::NoGrid { path: path() },
+            false => GridError::NoDirectory { path: path() },
         })
     }
 

@@ -5,7 +5,7 @@ use straightflow::distribution::FamilyKind;
 use straightflow::estimator::Spec;
 
 use super::{LabConfig, PROBLEMS};
-use crate::arguments::{count, given};
+use crate::arguments::{Words, count, given, word};
 
 pub(super) const EXAMPLES: &str = "Examples:
   straightflow lab                              prints tables and recommendations, writes no files
@@ -18,7 +18,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Measure only this family, such as `poisson`.
-    #[arg(long, value_name = "FAMILY", value_parser = family)]
+    #[arg(long, value_name = "FAMILY", value_parser = word::<FamilyKind>(FAMILIES))]
     family: Option<FamilyKind>,
     /// Measure only these problems, space-separated, such as bernoulli-0.2 or poisson-5; cannot
     /// be combined with --family [default: all].
@@ -52,19 +52,20 @@ pub struct Arguments {
     seed: Option<u64>,
 }
 
-/// Reads the name of a family.
-///
-/// # Errors
-///
-/// If there is none; the message names all.
-pub fn family(text: &str) -> Result<FamilyKind, String> {
-    let known = FamilyKind::ALL.iter();
-    let found = known.copied().find(|family| family.to_string() == text);
-    found.ok_or_else(|| {
-        let known: Vec<String> = FamilyKind::ALL.iter().map(FamilyKind::to_string).collect();
-        format!("there is no such family: choose from {}", known.join(", "))
-    })
-}
+/// The families, in words.
+pub const FAMILIES: &Words = &[
+    ("bernoulli", "Bits"),
+    ("categorical", "One-hot vectors"),
+    ("poisson", "Counts"),
+    ("binomial", "Counts up to a number of trials"),
+    (
+        "negative-binomial",
+        "Counts that spread more than Poisson ones",
+    ),
+    ("geometric", "Counts of failures before a success"),
+    ("subset", "k-hot vectors"),
+    ("rounded", "Rounded continuous variables"),
+];
 
 impl Arguments {
     /// What was given, in place of what was there.
@@ -86,5 +87,18 @@ impl Arguments {
             training_steps: self.training_steps.unwrap_or(from.training_steps),
             state_learning_rate: self.state_learning_rate.unwrap_or(from.state_learning_rate),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_families_are_their_names() {
+        let words: Vec<&str> = FAMILIES.iter().map(|(word, _)| *word).collect();
+        let names: Vec<String> = FamilyKind::ALL.iter().map(FamilyKind::to_string).collect();
+        assert_eq!(words, names);
+        crate::arguments::assert_known::<FamilyKind>(FAMILIES);
     }
 }

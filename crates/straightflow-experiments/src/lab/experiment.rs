@@ -9,7 +9,7 @@ use crate::runner::{Desk, RunError};
 
 impl Experiment for Lab {
     const ID: &'static str = "lab";
-    const ABOUT: &'static str = "Every estimator against the exact gradient: bias, standard deviation, error, cost, recommendations.";
+    const ABOUT: &'static str = "Every estimator against the exact gradient: bias, standard deviation, error, price, recommendations.";
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str = "--family binomial --replicates 2000 --training-steps 50";
     const QUICK: &'static [Plan] = &[("lab", "--replicates 2000")];

@@ -47,7 +47,7 @@ use crate::tested::Tested;
 use measure::{Training, Truth, learns, measure, trained};
 
 pub use Lab as This;
-pub use arguments::family;
+pub use arguments::FAMILIES;
 pub use measure::Measurement;
 pub use objective::{Objective, objectives};
 pub use problem::{PROBLEMS, Problem};

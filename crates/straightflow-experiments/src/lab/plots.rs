@@ -40,11 +40,11 @@ fn plot(family: FamilyKind, variables: usize, rows: &[&Row]) -> String {
         false => "all costs",
     };
     let pareto = Pareto {
-        title: format!("Cost and error: {family}, {variables}"),
+        title: format!("Price and error: {family}, {variables}"),
         caption: format!(
-            "The smallest estimate of each method, cheapest first. The error is the root-mean-square error relative to \
-             the largest gradient that a cost of the same variance can have, as a geometric mean over {over}; \
-             errors below 0.01 count as 0.01. The dashed line is the least error for the price; the methods on it \
+            "For each method the estimate with the fewest draws, cheapest first. The error is the root-mean-square \
+             error of one estimate, relative to the largest gradient that any cost with the same variance could have, \
+             as a geometric mean over {over}; errors below 0.01 count as 0.01. The dashed line is the least error for the price; the methods on it \
              are in bold."
         ),
         price_label: "evaluations and backward passes".to_owned(),

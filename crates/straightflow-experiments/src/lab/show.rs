@@ -23,9 +23,9 @@ pub(super) fn page(summary: &Summary) -> Page {
     Page::new(
         "The laboratory",
         "Every estimator against the exact gradient, computed by enumeration, for each variable and each \
-         test cost. The recommendations come from the same numbers: the error is the geometric mean \
-         over the costs of the root mean square error, relative to the largest gradient that a cost of the \
-         same variance can have.",
+         test cost. The recommendations come from the same numbers. The error is the root-mean-square error of one \
+         estimate, divided by a scale that depends only on the problem (the largest gradient any cost with the same \
+         variance could have); the tables show its geometric mean over the test costs.",
     )
     .at(place::LAB)
     .tables(advice(summary))
@@ -34,8 +34,8 @@ pub(super) fn page(summary: &Summary) -> Page {
     .tables(details.into_iter().map(folded))
     .figures(plots::draw(summary))
     .remarks([
-        "The column of a cost has bias and standard deviation of the smallest estimate, the latter times the \
-         square root of the number of draws. !: the bias is more than half of the gradient; !!: the expected \
+        "The column of a cost has bias and standard deviation of the estimate with the fewest draws, the latter times \
+         the square root of the number of draws. !: the bias is more than half of the gradient; !!: the expected \
          estimate points uphill; error: it cannot be computed. Learned state is trained first, and no budget \
          counts that.",
     ])
@@ -153,7 +153,7 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
     let table = table.look(
-        "Each cell is bias / standard deviation of one draw; !: the bias is more than half of the gradient, !!: \
+        "Each cell is bias / standard deviation of one draw, the bias 0 if it is within three standard errors; !: the bias is more than half of the gradient, !!: \
          the expected estimate points uphill. The last columns are the error within each budget.",
     );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
@@ -316,7 +316,7 @@ fn rests_on(one: &Recommendation) -> String {
 
 /// Every number of a cost of a variable.
 fn measured(summary: &Summary) -> Vec<Column<Row>> {
-    const SINGLE: &str = "the smallest estimate";
+    const SINGLE: &str = "the estimate with the fewest draws";
     let significant = Format::Significant(3);
     fn of<T>(row: &Row, value: impl Fn(&Measurement) -> T) -> Option<T> {
         row.single.as_ref().map(value)
@@ -325,8 +325,8 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
         Column::new("single.bias", "bias", significant, |row: &Row| of(row, |one| one.bias))
             .group(SINGLE)
             .about(
-                "expected estimate minus the exact gradient, including the noise of the measurement; for several \
-                 coordinates, the norm",
+                "in the detail tables, the mean estimate minus the exact gradient, with the noise of the measurement; \
+                 for several coordinates, the norm",
             ),
         Column::new("single.std", "sd", significant, |row: &Row| of(row, |one| one.std))
             .group(SINGLE)
@@ -351,8 +351,8 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
         );
         let about = match i {
             0 => {
-                "in the detail tables, the root mean square error of the largest estimate that the budget \
-                  allows"
+                "in the detail tables, the root-mean-square error of the estimate with as many draws as the \
+                  budget allows"
             }
             _ => "",
         };

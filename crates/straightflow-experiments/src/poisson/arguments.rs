@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::config::{Parametrisation, Settings};
 use super::discriminator::GameObjective;
-use crate::arguments::{Words, count, given, word};
+use crate::arguments::{Words, count, given, positive, word};
 
 pub(super) const EXAMPLES: &str = "Examples:
   straightflow poisson                                 prints the table, writes no files
@@ -42,8 +42,8 @@ pub struct Arguments {
     /// What the discriminator minimises [default: log-loss].
     #[arg(long, value_name = "OBJECTIVE", value_parser = word::<GameObjective>(OBJECTIVES))]
     objective: Option<GameObjective>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated. The prefix `matched:` multiplies
-    /// the learning rate by the gain of the paper's pWGF [default: the paper's four and control rows].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated. The prefix `matched:` shortens
+    /// the steps to the length of those of the paper's pWGF [default: the paper's four and control rows].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<String>,
     /// The learning rate of all generators, which take plain gradient steps [default: 2.5].
@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     data: Option<usize>,
     /// The number of epochs [default: 120].
-    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    #[arg(long, value_name = "N", value_parser = positive::<usize>)]
     epochs: Option<usize>,
     /// Iterations per epoch [default: 10].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]

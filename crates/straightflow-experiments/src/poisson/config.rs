@@ -18,7 +18,7 @@ pub(super) const MATCHED: &str = "matched:";
 
 /// The rows of the default run and their names: the paper's four, then the controls.
 pub const DEFAULT_ROWS: [(&str, &str); 9] = [
-    ("pwgf:preset=paper", "pWGF (raw, as in the paper)"),
+    ("pwgf:preset=paper", "pWGF (as in the paper)"),
     ("straight-through", "straight-through"),
     ("muprop", "MuProp"),
     ("reinforce:baseline=loo", "REINFORCE, leave-one-out"),

@@ -2,7 +2,7 @@
 
 use straightflow_report::page::{Column, Finding, Format, Label, Page, Table, Value};
 
-use super::config::Settings;
+use super::config::{DEFAULT_ROWS, Settings};
 use super::discriminator::GameObjective;
 use super::game::FLOOR;
 use super::summary::{Summary, SummaryRow};
@@ -10,9 +10,10 @@ use crate::experiment::place;
 
 pub(super) fn page(summary: &Summary) -> Page {
     let table = Table::new(&columns(summary.seeds), &summary.rows, |row| {
-        Label::new(&row.label, &row.spec)
+        Label::new(label(row), &row.spec)
     });
-    let found = summary.finding.clone();
+    // Records of before say it in other words.
+    let found = summary.find();
     let (look, remarks) = match summary.objective {
         // Where the discriminator is saturated, small spreads say nothing about estimators.
         GameObjective::Literal => (
@@ -41,6 +42,12 @@ pub(super) fn page(summary: &Summary) -> Page {
     .table(table.look(look))
     .remarks(floored(summary))
     .remarks(remarks)
+}
+
+/// The name of a row; records of before have other ones.
+fn label(row: &SummaryRow) -> &str {
+    let known = DEFAULT_ROWS.iter().find(|(id, _)| *id == row.id);
+    known.map_or(&row.label, |(_, label)| label)
 }
 
 /// The experiment, and what sets this run apart from that of the paper's table.
@@ -81,7 +88,7 @@ fn finding(summary: &Summary) -> Option<Finding> {
         place: 1,
         weight: summary.seeds as f64,
         text: format!(
-            "Table 1 can be reproduced, and what it measures is a step size: at our choice of the learning rate, \
+            "Table 1 can be reproduced, but what it measures is the size of the steps: at our choice of the learning rate, \
              which the paper does not state, straight-through oscillates {gap:.1} times as much as the \
              paper's pWGF, and {matched:.2} times as much with steps of the same length."
         ),
@@ -169,15 +176,17 @@ fn controls(rows: &[SummaryRow]) -> Vec<String> {
     let alike: Vec<String> = controls
         .iter()
         .filter(|row| row.time_std <= ALIKE * least.time_std)
-        .map(|row| format!("{} ({:.4})", row.label, row.time_std))
+        .map(|row| format!("“{}” ({:.4})", row.label, row.time_std))
         .collect();
     let found = match alike.len() {
         0 => format!("No control row comes within a factor of {ALIKE} of it."),
-        count => format!(
-            "It is matched, within a factor of {ALIKE} or better, by the control {} {}: a spread this \
-             small is not particular to that method.",
-            if count == 1 { "row" } else { "rows" },
-            alike.join(", "),
+        1 => format!(
+            "The control row {} does as well, so a spread this small is not special to that method.",
+            alike[0]
+        ),
+        _ => format!(
+            "The control rows {} do as well, so a spread this small is not special to that method.",
+            alike.join(", ")
         ),
     };
     vec![
@@ -188,7 +197,8 @@ fn controls(rows: &[SummaryRow]) -> Vec<String> {
             .to_owned(),
         format!(
             "Of the paper's rows, {} has the smallest standard deviation over time, {:.4}. {found}",
-            least.label, least.time_std
+            label(least),
+            least.time_std
         ),
     ]
 }
@@ -255,7 +265,7 @@ mod tests {
     fn the_remark_on_controls_follows_the_rows() {
         let remark = |control: f64| controls(&rows(control)).pop().expect("a remark");
         assert!(remark(0.012).contains("pWGF has the smallest"));
-        assert!(remark(0.012).contains("ST, matched (0.0120)"));
+        assert!(remark(0.012).contains("“ST, matched” (0.0120)"));
         assert!(remark(0.1).contains("No control row"));
         assert!(controls(&[]).is_empty());
     }

@@ -171,7 +171,8 @@ impl Summary {
         gap >= GAP && (0.6..=1.6).contains(&matched)
     }
 
-    fn find(&self) -> String {
+    /// What the rows show.
+    pub(super) fn find(&self) -> String {
         match self.objective {
             GameObjective::Literal => self.saturation(),
             GameObjective::LogLoss => self.controls(),
@@ -188,10 +189,10 @@ impl Summary {
         let games = self.seeds * self.rows.len();
         let settled: usize = self.rows.iter().map(|row| row.settled).sum();
         format!(
-            "With the objective as printed the mean rates end between {low:.2} and {high:.2}, \
-             {settled} of {games} games within {:.2} of {}; the discriminator's 4 w (1 - w) is \
-             {openness:.2} on average, where 1 is undecided and 0 saturated, and where it is \
-             saturated no gradient is left.",
+            "With the objective as printed the mean rates end between {low:.2} and {high:.2}, and only \
+             {settled} of {games} games end within {:.2} of {}. The discriminator's output w saturates: \
+             4 w (1 − w), which is 1 for an undecided discriminator and 0 for a saturated one, averages \
+             {openness:.2}, and a saturated discriminator passes on no gradient.",
             self.tolerance, self.rate,
         )
     }
@@ -205,18 +206,22 @@ impl Summary {
         };
         let mut text = format!(
             "At the common learning rate straight-through oscillates {gap:.1} times as much as the \
-             paper's pWGF; with its learning rate multiplied by pWGF's gain {:.3} it is {matched:.2} times",
+             paper's pWGF. pWGF's gradient is shorter by a factor of {:.3}, its gain; with the learning \
+             rate multiplied by that, straight-through oscillates {matched:.2} times as much.",
             self.paper_gain
         );
         if let Some(exact) = self.ratio("enumerate", "straight-through") {
             text += &format!(
-                ", and the exact gradient oscillates {exact:.2} times as much as straight-through"
+                " The exact gradient, at the common rate, oscillates {exact:.2} times as much as \
+                 straight-through."
             );
         }
         text += match (gap >= GAP, self.explained_by_step(gap, matched)) {
-            (_, true) => ": the gap is the size of the step, not the quality of the estimator.",
-            (true, false) => ": here the size of the step does not explain the gap.",
-            (false, _) => ": the gap of the paper's table does not appear in this setting.",
+            (_, true) => {
+                " So the gap comes from the size of the step, not from the quality of the estimator."
+            }
+            (true, false) => " Here the size of the step does not explain the gap.",
+            (false, _) => " The gap of the paper's table does not appear in this setting.",
         };
         text
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use straightflow::estimator::Spec;
 
 use super::config::TableConfig;
-use crate::arguments::{count, given, word};
+use crate::arguments::{count, given, positive, word};
 use crate::device::{PROCESSORS, Processor};
 use crate::vae::{
     ARCHITECTURES, Architecture, ImageArguments, LATENTS, Latent, PROTOCOLS, Protocol, Source,
@@ -22,7 +22,8 @@ Interrupted runs resume: repeat the command.";
 /// What the command line offers.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The networks, space-separated [default: linear two-layer nonlinear].
+    /// The networks, space-separated, written as the encoder's layers: [ ] marks a layer of latent variables, and the
+    /// decoder mirrors the encoder [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
     /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: the paper's; for
@@ -46,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     seeds: Option<u64>,
     /// Passes over the training images [default: the protocol's].
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     epochs: Option<u64>,
     #[command(flatten)]
     images: ImageArguments,

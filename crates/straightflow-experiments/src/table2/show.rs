@@ -2,7 +2,7 @@
 
 use straightflow_report::page::{Column, Format, Label, Page, Table};
 
-use super::opening::{findings, glance};
+use super::opening::{findings, glance, paper};
 use super::plots;
 use super::recorded::beside;
 use super::summary::{TableRow, TableSummary, short};
@@ -106,7 +106,7 @@ fn columns(rows: &[TableRow], bound_samples: usize) -> Vec<Column<TableRow>> {
                 "negative ELBO of the test images; a positive difference means that the paper's number is \
                  better; runs shorter than the full training have none",
             )
-            .paper("Table 2", |row| row.paper)
+            .paper("Table 2", paper)
             .compared_if(is_whole),
         Column::new("test_nelbo_sd", "sd", Format::Decimals(2), |row: &TableRow| row.test_nelbo_sd)
             .group(OURS)

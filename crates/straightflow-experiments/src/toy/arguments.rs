@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Adam learning rate of learned state [default: 0.01].
     #[arg(long, value_name = "RATE")]
     state_learning_rate: Option<f64>,
-    /// The values of p0, space-separated [default: 0.49 0.499 0.501 0.51].
+    /// Values of p0 in the cost -(z - p0)^2, space-separated; the nearer to 1/2, the harder [default: 0.49 0.499 0.501 0.51].
     #[arg(long, value_name = "P", num_args = 1..)]
     p0: Vec<f64>,
     /// The p0 at which the variance of the gradient is measured [default: 0.499].

@@ -75,20 +75,26 @@ fn columns(summary: &Summary) -> Vec<Column<Row>> {
     columns.push(
         Column::new("relative_bias", "bias", Format::Decimals(1), relative_bias)
             .unit("%")
-            .about("bias of the same estimate, relative to the exact gradient; 0 within three standard errors"),
+            .about("bias of the same estimate, relative to the exact gradient; 0 within three standard errors, a dash where \
+                 these exceed the gradient itself"),
     );
     columns
 }
 
-/// The bias of the gradient in percent, if it is seen.
-fn relative_bias(row: &Row) -> f64 {
+/// The bias of the gradient in percent, if it is seen; none where the noise hides a bias as large as the gradient.
+fn relative_bias(row: &Row) -> Option<f64> {
     let variance = &row.variance;
     let bias = variance.mean - variance.exact;
+    if 3.0 * variance.standard_error > variance.exact.abs()
+        && bias.abs() <= 3.0 * variance.standard_error
+    {
+        return None;
+    }
     // Rounding errors of an estimate without variance are no bias.
     if bias.abs() <= 3.0 * variance.standard_error + 1e-9 * variance.exact.abs() {
-        return 0.0;
+        return Some(0.0);
     }
-    100.0 * bias / variance.exact
+    Some(100.0 * bias / variance.exact)
 }
 
 /// The steps to the optimum, one plot for each `p0`: learning curves of methods that are equally fast

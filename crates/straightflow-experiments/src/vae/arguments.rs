@@ -7,15 +7,15 @@ use straightflow::estimator::Spec;
 
 use super::config::{Architecture, Config, Direct, Latent, Settings};
 use super::protocol::{Centring, Prior, Protocol, Source};
-use crate::arguments::{Words, count, word};
+use crate::arguments::{Words, count, positive, word};
 use crate::device::{PROCESSORS, Processor};
 use crate::runner::RunError;
 
 /// The networks, in words.
 pub const ARCHITECTURES: &Words = &[
-    ("linear", "784-[200]-784"),
+    ("linear", "784-[200]"),
     ("two-layer", "784-[200]-[200]"),
-    ("nonlinear", "784-200-200-[200]-200-200-784"),
+    ("nonlinear", "784-200-200-[200], with leaky rectifiers"),
     ("four-layer", "784-[200]-[200]-[200]-[200]"),
 ];
 /// The protocols, in words.
@@ -90,7 +90,8 @@ pub struct ImageArguments {
 /// What the command line offers.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The networks [default: linear].
+    /// The networks, written as the encoder's layers: [ ] marks a layer of latent variables, and the decoder mirrors
+    /// the encoder [default: linear].
     #[arg(long, value_name = "ARCH", value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Option<Architecture>,
     /// The estimator, as `id` or `id:key=value,key=value` [default: straight-through].
@@ -104,7 +105,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
     latent: Option<Latent>,
     /// Passes over the training images [default: the protocol's].
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     epochs: Option<u64>,
     /// Draws per estimate [default: the estimator's].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]

@@ -13,6 +13,12 @@ pub enum ReportError {
     /// No directory was given.
     #[error("a report needs at least one run directory")]
     Nothing,
+    /// There is nothing of that name.
+    #[error("there is no directory {}", path.display())]
+    NoDirectory {
+        /// The name.
+        path: PathBuf,
+    },
     /// A directory is not one of a run.
     #[error("{} is not a run: it has no config.toml", path.display())]
     NotARun {

@@ -33,8 +33,10 @@ pub struct Recorded {
 
 impl Recorded {
     pub fn read(directory: &Path, show: &Show) -> Result<Self, ReportError> {
-        let not_a_run = || ReportError::NotARun {
-            path: directory.to_owned(),
+        let path = || directory.to_owned();
+        let not_a_run = || match directory.exists() {
+            true => ReportError::NotARun { path: path() },
+            false => ReportError::NoDirectory { path: path() },
         };
         let config_path = directory.join(CONFIG);
         let config_text = read(&config_path)?.ok_or_else(not_a_run)?;

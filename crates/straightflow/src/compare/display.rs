@@ -23,7 +23,7 @@ pub(super) fn reason(
         false => number(x),
     };
     if norm > 0.0 && one.lasting <= ROUNDING * norm {
-        return format!("`{}` is exact here, and the cheapest that is.", row.spec);
+        return exact(rows, row, norm);
     }
     let mut text = format!(
         "Averaged over {horizon} steps `{}` has the smallest error, {}",
@@ -50,6 +50,24 @@ pub(super) fn reason(
     text
 }
 
+/// The exact methods, all that have the price of the given one.
+fn exact(rows: &[Row], cheapest: &Row, norm: f64) -> String {
+    let price = |row: &Row| row.evaluations + row.gradients;
+    let is_exact = |row: &&Row| {
+        let one = row.result.as_ref();
+        one.is_ok_and(|one| one.lasting <= ROUNDING * norm) && price(row) == price(cheapest)
+    };
+    let names = rows.iter().filter(is_exact);
+    let names: Vec<String> = names.map(|row| format!("`{}`", row.spec)).collect();
+    match names.as_slice() {
+        [several @ .., last] if !several.is_empty() => {
+            let several = several.join(", ");
+            format!("{several} and {last} are exact here, at the lowest price.")
+        }
+        _ => format!("`{}` is exact here, at the lowest price.", cheapest.spec),
+    }
+}
+
 fn has_bias(one: &Measured, norm: f64) -> bool {
     let square = one.bias * one.bias;
     let error = (one.bias + one.bias_error).powi(2) - square;
@@ -73,7 +91,10 @@ impl fmt::Display for Comparison {
         let norm = number(self.norm);
         match &self.truth {
             Source::Enumeration { states } => {
-                writeln!(f, "gradient of norm {norm}, exact: {states} states")?;
+                writeln!(
+                    f,
+                    "norm of the exact gradient: {norm} (by enumeration of {states} states)"
+                )?;
             }
             Source::Reference {
                 spec,
@@ -81,7 +102,7 @@ impl fmt::Display for Comparison {
                 error,
             } => writeln!(
                 f,
-                "gradient of norm {norm} +- {}: the mean of {replicates} estimates by {spec}",
+                "norm of the gradient: {norm} +- {} (the mean of {replicates} estimates by {spec})",
                 number(*error)
             )?,
         }
@@ -91,7 +112,7 @@ impl fmt::Display for Comparison {
             "+-",
             "sd",
             "error",
-            "lasting",
+            "error of mean",
             "f",
             "df",
             "time",
@@ -115,8 +136,8 @@ impl fmt::Display for Comparison {
         }
         writeln!(
             f,
-            "+-: standard error of the bias; lasting: error of the mean of {} estimates; f, df: evaluations and \
-             backward passes of one estimate, at most {} together; {} estimates of each method.",
+            "+-: standard error of the bias; error of mean: error of the mean of {} estimates, as in a long training run; \
+             f, df: evaluations and backward passes of one estimate, at most {} together; {} estimates of each method.",
             self.budget.horizon, self.budget.evaluations, self.budget.replicates
         )?;
         f.write_str(&self.reason)
@@ -153,7 +174,7 @@ fn cells(row: &Row, norm: f64) -> Vec<String> {
 
 fn time(seconds: f64) -> String {
     match seconds {
-        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
+        s if s < 1e-3 => format!("{} us", number(s * 1e6)),
         s if s < 1.0 => format!("{:.2} ms", s * 1e3),
         s => format!("{s:.2} s"),
     }

@@ -226,7 +226,7 @@ macro_rules! method {
     };
     (@bias_text none) => { "none" };
     (@bias_text none $costs:literal) => { concat!("none on ", $costs) };
-    (@bias_text exact $exact_on:literal) => { concat!("unbiased on ", $exact_on, " only") };
+    (@bias_text exact $exact_on:literal) => { concat!("unbiased only on ", $exact_on) };
     (@price [$f:literal, $df:literal]) => {
         $crate::estimator::PriceRule::PerDraw { evaluations: $f, gradients: $df }
     };

@@ -109,7 +109,7 @@ impl fmt::Display for Bias {
         match self {
             Self::Unbiased => f.write_str("none"),
             Self::UnbiasedOn { costs } => write!(f, "none on {costs}"),
-            Self::Biased { exact_on } => write!(f, "unbiased on {exact_on} only"),
+            Self::Biased { exact_on } => write!(f, "unbiased only on {exact_on}"),
         }
     }
 }

@@ -84,8 +84,7 @@ method! {
         families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
         bias: none,
         needs: [Value],
-        price: "n f; `control=sum`: 3 n f, 2 n df, or one of each less where the temperature is not \
-                tuned",
+        price: "n f; with `control=sum`, 3 n f and 2 n df (2 n f and n df if the temperature is not tuned)",
         reference: "Grathwohl, Choi, Wu, Roeder, Duvenaud 2018, arXiv 1711.00123",
         layers: Own,
         noise: Uniform,
