@@ -13,7 +13,7 @@ use crate::interrupt::Interrupted;
 use crate::ui::say;
 
 pub const EXAMPLES: &str = "Examples:
-  straightflow reproduce --quick              about three minutes on two cores; writes out/report.html
+  straightflow reproduce --quick              one to three minutes on two cores; writes out/report.html
   straightflow reproduce --full --out paper   the full protocol: more than a day on two cores
 Interrupted runs resume: repeat the command.";
 
