@@ -335,8 +335,7 @@ pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
         caption: "Table 2 at a glance: test negative ELBO in nats, lower is better".to_owned(),
         look: "For each entry the longest run we have, from this report or from the repository's records, beside \
                the paper's number. Mind the epochs when you compare: the full protocol has 400, or 1500 for two \
-               layers. “400 × 3” is a mean over three seeds. Where there are several seeds, this table has their mean; the \
-               text quotes single runs."
+               layers. “400 × 3” is a mean over three seeds; the text above says how many its numbers have."
             .to_owned(),
         cells,
     })
