@@ -40,6 +40,9 @@ pub struct Arguments {
     /// The latent variables [default: bernoulli].
     #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
     latent: Option<Latent>,
+    /// Latent variables per layer [default: 200 bits or counts, 20 categorical variables].
+    #[arg(long, value_name = "N", value_parser = positive::<usize>)]
+    units: Option<usize>,
     /// The device to compute on [default: cpu].
     #[arg(long, value_name = "DEVICE", value_parser = word::<Processor>(PROCESSORS))]
     device: Option<Processor>,
@@ -49,6 +52,10 @@ pub struct Arguments {
     /// Passes over the training images [default: the protocol's].
     #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     epochs: Option<u64>,
+    /// Compute the multi-sample bound of the test images every N steps, or only at the end if N is 0 [default:
+    /// the protocol's].
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    bound_every: Option<u64>,
     #[command(flatten)]
     images: ImageArguments,
 }
@@ -85,8 +92,10 @@ impl Arguments {
                 });
             }
         }
+        let latent = self.latent.unwrap_or(config.latent);
         let config = TableConfig {
-            latent: self.latent.unwrap_or(config.latent),
+            latent,
+            units: latent.unusual(self.units.or(config.units)),
             device: self.device.unwrap_or(config.device),
             archs: given(&self.arch, config.archs),
             estimators: given(&self.estimators, config.estimators),
@@ -94,6 +103,7 @@ impl Arguments {
             epochs: self.epochs.unwrap_or(config.epochs),
             images: self.images.images.unwrap_or(config.images),
             bound_samples: self.images.bound_samples.unwrap_or(config.bound_samples),
+            bound_every: self.bound_every.or(config.bound_every),
             ..config
         };
         Ok((config, data))

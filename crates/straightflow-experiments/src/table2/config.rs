@@ -72,6 +72,9 @@ pub struct TableConfig {
     pub data_sha256: String,
     /// The latent variables.
     pub latent: Latent,
+    /// The variables of a layer, if there are not [as many as usual](Latent::dims).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<usize>,
     /// What tensors are computed on; records before there was a choice do not mention the CPU.
     #[serde(default, skip_serializing_if = "Processor::is_cpu")]
     pub device: Processor,
@@ -87,6 +90,9 @@ pub struct TableConfig {
     pub images: usize,
     /// The draws of the bounds at the end.
     pub bound_samples: usize,
+    /// The steps between bounds on the way, if not the protocol's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_every: Option<u64>,
 }
 
 /// One run of a table.
@@ -106,6 +112,7 @@ impl TableConfig {
             data: data.name().to_owned(),
             data_sha256: data.checksum().to_owned(),
             latent,
+            units: None,
             device: Processor::Cpu,
             archs: Architecture::ALL.to_vec(),
             estimators: default_estimators(latent, beyond),
@@ -113,6 +120,7 @@ impl TableConfig {
             epochs: 0,
             images: 0,
             bound_samples: 100,
+            bound_every: None,
         }
     }
 
@@ -141,11 +149,13 @@ impl TableConfig {
                 for seed in 1..=self.seeds {
                     let settings = Settings {
                         latent: self.latent,
+                        units: self.units,
                         device: self.device,
                         protocol: self.protocol,
                         epochs: (self.epochs > 0).then_some(self.epochs),
                         images: (self.images > 0).then_some(self.images),
                         bound_samples: self.bound_samples,
+                        bound_every: self.bound_every,
                         seed,
                         ..Settings::new(*arch, estimator.clone())
                     };

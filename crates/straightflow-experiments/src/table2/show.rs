@@ -9,7 +9,7 @@ use super::summary::{TableRow, TableSummary, short};
 use crate::experiment::place;
 use crate::vae::{
     Architecture, BOUND, DEFAULT_PWGF, EVALUATIONS, GRADIENTS, Latent, Protocol, VARIANCE,
-    default_pwgf,
+    default_pwgf, sized,
 };
 
 pub(super) fn page(summary: &TableSummary) -> Page {
@@ -18,7 +18,7 @@ pub(super) fn page(summary: &TableSummary) -> Page {
     let tables = Table::split(
         &columns(rows, bound_samples),
         rows,
-        |row| format!("{}, {}", row.arch, row.latent),
+        |row| format!("{}, {}", row.arch, sized(&row.latent, row.units)),
         |row| Label::new(short(&row.label), &row.estimator),
     );
     let failures = summary.failures.iter();
@@ -60,11 +60,17 @@ fn title(rows: &[TableRow]) -> String {
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
         enumeration(&values)
     };
-    let latent = |row: &TableRow| match row.latent.as_str() {
-        "bernoulli" => "bits".to_owned(),
-        "poisson" => "counts".to_owned(),
-        "categorical" => "categories".to_owned(),
-        other => other.to_owned(),
+    let latent = |row: &TableRow| {
+        let variables = match row.latent.as_str() {
+            "bernoulli" => "bits",
+            "poisson" => "counts",
+            "categorical" => "categories",
+            other => other,
+        };
+        match row.units {
+            Some(units) => format!("{units} {variables}"),
+            None => variables.to_owned(),
+        }
     };
     if rows.is_empty() {
         return "Table 2".to_owned();
@@ -265,6 +271,7 @@ mod tests {
         TableRow {
             arch: arch.to_owned(),
             latent: "bernoulli".to_owned(),
+            units: None,
             protocol: "threshold".to_owned(),
             data: "mnist-threshold".to_owned(),
             estimator: estimator.to_owned(),

@@ -33,6 +33,9 @@ pub struct TableRow {
     pub arch: String,
     /// The latent variables.
     pub latent: String,
+    /// The variables of a layer, if there are not as many as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<usize>,
     /// The protocol.
     pub protocol: String,
     /// The name of the images.
@@ -109,6 +112,7 @@ fn row(config: &Config, runs: &[&Summary], unfinished: usize) -> TableRow {
     TableRow {
         arch: config.arch.name().to_owned(),
         latent: config.latent.name().to_owned(),
+        units: config.units,
         protocol: config.protocol.name().to_owned(),
         data: config.data.clone(),
         estimator: config.estimator.to_string(),

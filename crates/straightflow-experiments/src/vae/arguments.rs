@@ -104,6 +104,9 @@ pub struct Arguments {
     /// The latent variables [default: bernoulli].
     #[arg(long, value_name = "LATENT", value_parser = word::<Latent>(LATENTS))]
     latent: Option<Latent>,
+    /// Latent variables per layer [default: 200 bits or counts, 20 categorical variables].
+    #[arg(long, value_name = "N", value_parser = positive::<usize>)]
+    units: Option<usize>,
     /// Passes over the training images [default: the protocol's].
     #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     epochs: Option<u64>,
@@ -190,6 +193,7 @@ impl Arguments {
                 Some(config.device.name().to_owned()).filter(|_| !config.device.is_cpu()),
             ),
             flag("--latent", Some(config.latent.name().to_owned())),
+            flag("--units", text(config.units)),
             flag("--protocol", Some(config.protocol.name().to_owned())),
             flag("--estimator", Some(config.estimator.to_string())),
             flag("--direct", Some(config.direct.name().to_owned())),
@@ -233,6 +237,7 @@ impl Arguments {
             arch: self.arch.unwrap_or(from.arch),
             device: self.device.unwrap_or(from.device),
             latent: self.latent.unwrap_or(from.latent),
+            units: self.units.or(from.units),
             estimator,
             samples,
             protocol: self.protocol.unwrap_or(from.protocol),

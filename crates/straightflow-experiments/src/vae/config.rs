@@ -73,12 +73,17 @@ impl Latent {
         }
     }
 
-    /// The variables of a layer, and the numbers that hold one of them.
+    /// The variables of a layer unless a run has its own number of them, and the numbers that hold one.
     pub fn dims(self) -> [usize; 2] {
         match self {
             Self::Bernoulli | Self::Poisson => [WIDTH, 1],
             Self::Categorical => [20, 10],
         }
+    }
+
+    /// A number of variables in a layer, unless it is the usual one.
+    pub(crate) fn unusual(self, units: Option<usize>) -> Option<usize> {
+        units.filter(|units| *units != self.dims()[0])
     }
 
     /// The word in commands and records.
@@ -126,6 +131,9 @@ pub struct Config {
     pub device: Processor,
     /// The latent variables.
     pub latent: Latent,
+    /// The variables of a layer, if there are not [as many as usual](Latent::dims).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<usize>,
     /// The estimator.
     pub estimator: Spec,
     /// The direct dependence of the cost on the encoder.
@@ -178,6 +186,8 @@ pub struct Settings {
     pub device: Processor,
     /// The latent variables.
     pub latent: Latent,
+    /// The variables of a layer; by default [as many as usual](Latent::dims).
+    pub units: Option<usize>,
     /// The estimator.
     pub estimator: Spec,
     /// The number of draws of an estimate, unless the specification says so.
@@ -225,6 +235,7 @@ impl Settings {
             arch,
             device: Processor::Cpu,
             latent: Latent::Bernoulli,
+            units: None,
             estimator,
             samples: None,
             protocol: Protocol::Threshold,
@@ -275,6 +286,7 @@ impl Settings {
             arch: self.arch,
             device: self.device,
             latent: self.latent,
+            units: self.latent.unusual(self.units),
             direct: self
                 .direct
                 .unwrap_or_else(|| super::elbo::fitting(&*estimator)),
@@ -338,6 +350,9 @@ impl Config {
         if self.epochs == 0 {
             return wanted("number of epochs", "at least 1", self.epochs.to_string());
         }
+        if self.units == Some(0) {
+            return wanted("number of latent variables", "at least 1", "0".to_owned());
+        }
         if self.batch == 0 {
             return wanted("batch size", "at least 1", self.batch.to_string());
         }
@@ -370,10 +385,16 @@ impl Config {
         Ok(())
     }
 
+    /// The variables of a layer, and the numbers that hold one of them.
+    pub fn dims(&self) -> [usize; 2] {
+        let [d, k] = self.latent.dims();
+        [self.units.unwrap_or(d), k]
+    }
+
     /// Whether the estimator takes the latent variables, as far as that is known beforehand.
     fn check_estimator(&self) -> straightflow::Result<()> {
         let estimator = self.estimator.build()?;
-        let [d, k] = self.latent.dims();
+        let [d, k] = self.dims();
         let law = Law::new(
             self.latent.family(),
             Tensor::zeros([1, d, k], &Device::flex()),
@@ -418,6 +439,7 @@ impl Config {
             arch: self.arch,
             device: self.device,
             latent: self.latent,
+            units: self.units,
             estimator: self.estimator.clone(),
             samples: None,
             protocol: self.protocol,

@@ -47,7 +47,7 @@ impl Trainer<'_> {
     }
 
     fn sampling(&self, rows: usize) -> f64 {
-        let [d, k] = self.config.latent.dims();
+        let [d, k] = self.config.dims();
         let logits = uniform::<3>([rows, d, k]);
         let law = Law::new(Family::Bernoulli, logits).expect("a valid shape");
         least(|| {

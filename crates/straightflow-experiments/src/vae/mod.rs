@@ -34,6 +34,6 @@ pub use input::Input;
 pub use model::{Layout, Network, Vae};
 pub use protocol::{Centring, Prior, Protocol, Source};
 pub use run::{Finished, Watcher, run};
-pub(crate) use show::{BOUND, DEFAULT_PWGF, EVALUATIONS, GRADIENTS, VARIANCE, default_pwgf};
+pub(crate) use show::{BOUND, DEFAULT_PWGF, EVALUATIONS, GRADIENTS, VARIANCE, default_pwgf, sized};
 pub use summary::{Epoch, Row, StepBound, Summary, TRAIN_SAMPLE, label};
 pub use trainer::Trainer;

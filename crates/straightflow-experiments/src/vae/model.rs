@@ -121,7 +121,7 @@ impl Layout {
         Self {
             arch: config.arch,
             family: config.latent.family(),
-            dims: config.latent.dims(),
+            dims: config.dims(),
             hidden: WIDTH,
             slope: config.slope,
             latent_inputs: config.latent_inputs,

@@ -17,7 +17,10 @@ pub(super) fn page(summary: &Summary) -> Page {
     let tables = Table::split(
         &columns(summary.bound_samples),
         &summary.rows,
-        |row| format!("{}, {}, {}", row.arch, row.latent, row.protocol),
+        |row| {
+            let latent = sized(&row.latent, row.units);
+            format!("{}, {latent}, {}", row.arch, row.protocol)
+        },
         |row| Label::new(&row.label, &row.estimator),
     );
     Page::new(
@@ -73,7 +76,7 @@ fn lead(row: &Row) -> String {
         "{}, {} with {} variables, {} epoch{} of {} steps, seed {}.",
         row.label,
         row.arch,
-        row.latent,
+        sized(&row.latent, row.units),
         row.epochs,
         if row.epochs == 1 { "" } else { "s" },
         row.steps / row.epochs.max(1),
@@ -118,6 +121,14 @@ fn columns(bound_samples: usize) -> Vec<Column<Row>> {
 /// That a row of pWGF is not another method than straight-through.
 pub(crate) const DEFAULT_PWGF: &str = "With its default configuration pWGF is straight-through on bits, so its row repeats that of \
                                        straight-through.";
+
+/// The latent variables, with their number if it is not the usual one.
+pub(crate) fn sized(latent: &str, units: Option<usize>) -> String {
+    match units {
+        Some(units) => format!("{units} {latent}"),
+        None => latent.to_owned(),
+    }
+}
 
 /// Whether a row is one of which [`DEFAULT_PWGF`] is to be said.
 pub(crate) fn default_pwgf(estimator: &str, latent: &str) -> bool {

@@ -90,6 +90,9 @@ pub struct Row {
     pub arch: String,
     /// The latent variables.
     pub latent: String,
+    /// The variables of a layer, if there are not as many as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<usize>,
     /// The protocol.
     pub protocol: String,
     /// The seed.
@@ -165,6 +168,7 @@ impl Trainer<'_> {
             estimator: config.estimator.to_string(),
             arch: config.arch.name().to_owned(),
             latent: config.latent.name().to_owned(),
+            units: config.units,
             protocol: config.protocol.name().to_owned(),
             seed: config.seed,
             epochs: config.epochs,

@@ -272,7 +272,7 @@ impl<'a> Trainer<'a> {
 }
 
 fn state_shapes(config: &Config, pixels: usize) -> Vec<StateShape> {
-    let [d, k] = config.latent.dims();
+    let [d, k] = config.dims();
     let shape = |layer: usize| StateShape {
         features: pixels,
         below: layer * d * k,

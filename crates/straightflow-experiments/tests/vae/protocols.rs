@@ -1,9 +1,11 @@
 //! Protocols of the field: their settings, the deep model, bounds on the way, and the choice of a model.
 
+use burn::tensor::{Device, Tensor};
+use straightflow::Key;
 use straightflow_data::{Dataset, GreyImages, Images};
 use straightflow_experiments::vae::{
-    Architecture, Centring, Config, Epoch, Prior, Protocol, Settings, Source, StepBound, Summary,
-    Trainer, run,
+    Architecture, Centring, Config, Epoch, Latent, Layout, Prior, Protocol, Settings, Source,
+    StepBound, Summary, Trainer, Vae, run,
 };
 
 use super::training::{Witness, data, small};
@@ -48,6 +50,39 @@ fn protocol_d_looks_at_a_bound_every_thousand_steps() {
     assert_eq!(
         preset(Protocol::Uncentred, Architecture::Linear).bound_every,
         0
+    );
+}
+
+/// A number of latent variables other than the usual one is part of the record and of the model; the usual
+/// one is not mentioned, as in records from before there was a choice.
+#[test]
+fn layers_have_as_many_variables_as_asked_for() {
+    let with = |latent: Latent, units: usize| Settings {
+        latent,
+        units: Some(units),
+        partition: Some("last-10".to_owned()),
+        protocol: Protocol::Dynamic,
+        ..Settings::new(
+            Architecture::Nonlinear,
+            "straight-through".parse().expect("a specification"),
+        )
+    };
+    let config = |latent, units| with(latent, units).config(&grey());
+    let counts = config(Latent::Poisson, 7).expect("valid settings");
+    assert_eq!(counts.dims(), [7, 1]);
+    assert_eq!(counts.settings().units, Some(7));
+    let model = Vae::new(Layout::new(&counts), 784, Key::new(1), &Device::flex());
+    assert_eq!(model.prior.val().dims(), [7, 1]);
+    let rows = Tensor::zeros([1, 3, 7, 1], &Device::flex());
+    assert_eq!(model.pixels(rows).dims(), [3, 784]);
+
+    let usual = config(Latent::Categorical, 20).expect("valid settings");
+    assert_eq!((usual.units, usual.dims()), (None, [20, 10]));
+    assert!(!toml::to_string(&usual).expect("a record").contains("units"));
+    let error = config(Latent::Bernoulli, 0).expect_err("no variables");
+    assert_eq!(
+        error.to_string(),
+        "the number of latent variables must be at least 1, got 0"
     );
 }
 
