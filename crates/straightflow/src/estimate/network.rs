@@ -2,13 +2,14 @@
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::activation::leaky_relu;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::state::{StateShape, same_dtype};
 use crate::Key;
 use crate::distribution::Law;
 use crate::error::{Error, Result};
+#[cfg(feature = "flex")]
+use crate::ops::fused::stein::stein_functions;
 use crate::ops::fused::{affine, tanh};
 
 /// Weights from a key, uniform with variance `2 / (inputs + outputs)` (Glorot and Bengio 2010), and
@@ -28,10 +29,10 @@ fn linear(key: Key, [inputs, outputs]: [usize; 2], device: &Device, dtype: DType
     }
 }
 
-/// The layer, through the fused op.
-fn forward(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
+/// The layer, through the fused op, with a leaky rectifier if there is a slope.
+fn forward(layer: &Linear, x: Tensor<2>, slope: Option<f64>) -> Tensor<2> {
     let bias = layer.bias.as_ref().expect("every layer has a bias");
-    affine(x, layer.weight.val(), bias.val(), None)
+    affine(x, layer.weight.val(), bias.val(), slope)
 }
 
 /// From inputs over hidden units to outputs.
@@ -89,8 +90,8 @@ impl Network {
             Some(input) => input.clone().inner(),
             None => Tensor::ones([batch, 1], (&natural.device().inner(), natural.dtype())),
         };
-        let hidden = tanh(forward(&self.hidden, input));
-        Ok(forward(&self.output, hidden).squeeze_dim(1))
+        let hidden = tanh(forward(&self.hidden, input, None));
+        Ok(forward(&self.output, hidden, None).squeeze_dim(1))
     }
 }
 
@@ -157,8 +158,8 @@ impl ControlNetwork {
         }
         columns.extend(below.iter().cloned().map(flat));
         columns.push(flat(z));
-        let hidden = tanh(forward(&self.hidden, Tensor::cat(columns, 1)));
-        let value = forward(&self.output, hidden.clone()).reshape([n, batch]);
+        let hidden = tanh(forward(&self.hidden, Tensor::cat(columns, 1), None));
+        let value = forward(&self.output, hidden.clone(), None).reshape([n, batch]);
         // dc/dz = ((1 - tanh^2) * v) W_z^T, with the rows of W that z meets.
         let out = self.output.weight.val().transpose();
         let own = self.hidden.weight.val();
@@ -186,23 +187,114 @@ impl SteinNetwork {
         Self { hidden, output }
     }
 
-    /// Both functions, each in the shape of the two inputs, on the network's tape only.
+    /// Both functions at points `[n, batch, points]` that have a cost `[n, batch, 1]` in common, each in the
+    /// shape of the points, on the network's tape only.
     ///
     /// # Errors
     ///
     /// If the inputs have another precision than the weights.
     pub(crate) fn forward(
         &self,
-        predicted: Tensor<3>,
-        cost: Tensor<3>,
+        points: Tensor<3>,
+        costs: Tensor<3>,
         law: &Law,
     ) -> Result<[Tensor<3>; 2]> {
         same_dtype(self.hidden.weight.val().dtype(), law)?;
-        let shape @ [n, batch, points] = predicted.dims();
-        let rows = n * batch * points;
-        let columns = vec![predicted.reshape([rows, 1]), cost.reshape([rows, 1])];
-        let hidden = leaky_relu(self.hidden.forward(Tensor::cat(columns, 1)), LEAK);
-        let both = self.output.forward(hidden);
-        Ok([0, 1].map(|i| both.clone().narrow(1, i, 1).reshape(shape)))
+        #[cfg(feature = "flex")]
+        if let Some(both) = self.fused(&points, &costs) {
+            return Ok(both);
+        }
+        Ok(self.composed(points, costs))
+    }
+
+    /// In one pass over the points, if there is a kernel.
+    #[cfg(feature = "flex")]
+    fn fused(&self, points: &Tensor<3>, costs: &Tensor<3>) -> Option<[Tensor<3>; 2]> {
+        let shape @ [n, batch, each] = points.dims();
+        let bias = |layer: &Linear| layer.bias.as_ref().expect("every layer has a bias").val();
+        let weights = Tensor::cat(
+            vec![
+                self.hidden.weight.val().flatten(0, 1),
+                bias(&self.hidden),
+                self.output.weight.val().transpose().flatten(0, 1),
+                bias(&self.output),
+            ],
+            0,
+        );
+        let points = points.clone().reshape([n * batch, each]);
+        let costs = costs.clone().reshape([n * batch]);
+        let both = stein_functions(&weights, &points, &costs, LEAK)?;
+        Some([0, 1].map(|i| both.clone().narrow(0, i, 1).reshape(shape)))
+    }
+
+    /// From layers.
+    fn composed(&self, points: Tensor<3>, costs: Tensor<3>) -> [Tensor<3>; 2] {
+        let shape @ [n, batch, each] = points.dims();
+        let rows = n * batch * each;
+        let columns = vec![
+            points.reshape([rows, 1]),
+            costs.expand(shape).reshape([rows, 1]),
+        ];
+        let hidden = forward(&self.hidden, Tensor::cat(columns, 1), Some(LEAK));
+        let both = forward(&self.output, hidden, None);
+        [0, 1].map(|i| both.clone().narrow(1, i, 1).reshape(shape))
+    }
+}
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use super::*;
+    use crate::distribution::Family;
+    use crate::ops::to_host;
+
+    /// Rows of whole and of broken blocks; values and the gradients of all weights.
+    #[test]
+    fn the_loops_of_the_stein_network_agree_with_layers() {
+        let device = Device::flex().autodiff();
+        for (dtype, tolerance) in [(DType::F64, 1e-12), (DType::F32, 2e-5)] {
+            for each in [1, 5, 16, 37] {
+                let network = SteinNetwork::new(Key::new(1), 7, &device, dtype);
+                let random = |seed, shape: [usize; 3]| {
+                    let plain = Key::new(seed).uniform::<3>(shape, &Device::flex(), dtype);
+                    plain * 2.0 - 1.0
+                };
+                let points = random(2, [2, 3, each]);
+                let costs = random(3, [2, 3, 1]);
+                let [first, second] = [4, 5].map(|seed| random(seed, [2, 3, each]));
+                let natural = Tensor::zeros([3, each, 1], (&Device::flex(), dtype));
+                let law = Law::new(Family::Bernoulli, natural).expect("valid");
+                let same = network.forward(points.clone(), costs.clone(), &law);
+                let fused = network.fused(&points, &costs).expect("a kernel");
+                let same = same.expect("one precision").map(to_host);
+                assert_eq!(same, fused.clone().map(to_host), "the kernel is used");
+
+                let composed = network.composed(points, costs);
+                let close = |what: &str, a: &[f64], b: &[f64]| {
+                    assert_eq!(a.len(), b.len());
+                    for (a, b) in a.iter().zip(b) {
+                        assert!((a - b).abs() < tolerance, "{what}, {each} points: {a} {b}");
+                    }
+                };
+                let values = [&fused, &composed].map(|both| both.clone().map(to_host).concat());
+                close("values", &values[0], &values[1]);
+                let weights = [&network.hidden, &network.output];
+                let gradients = [fused, composed].map(|[h, g]| {
+                    let scalar = (h * first.clone()).sum() + (g * second.clone()).sum();
+                    let grads = scalar.backward();
+                    let of = |layer: &Linear| {
+                        let weight = layer.weight.val().grad(&grads).map(to_host);
+                        let bias = layer.bias.as_ref().map(|bias| bias.val().grad(&grads));
+                        let bias = bias.expect("a bias").map(to_host);
+                        [weight, bias].map(|one| one.expect("on the tape")).concat()
+                    };
+                    weights.map(of).concat()
+                });
+                close("gradients", &gradients[0], &gradients[1]);
+                assert!(
+                    gradients[1].iter().all(|x| *x != 0.0),
+                    "every weight matters"
+                );
+            }
+        }
     }
 }

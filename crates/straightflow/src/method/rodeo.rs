@@ -135,7 +135,7 @@ struct Stein<'a> {
 impl Stein<'_> {
     /// What multiplies the score of each draw, `[n, batch, 1]`, and what is added to the product,
     /// `[n, batch, d]`, on the tapes of the coefficients `alpha, beta` and of the network, which maps
-    /// two inputs `[n, batch, points]` to two outputs of the same shape.
+    /// points `[n, batch, points]` and costs `[n, batch, 1]` to two outputs in the shape of the points.
     fn terms(
         &self,
         coefficients: Tensor<1>,
@@ -153,7 +153,7 @@ impl Stein<'_> {
             let flipped = slope * sign.clone() + here.clone();
             let cost = rolled(self.values.clone(), shift).unsqueeze_dim::<3>(2);
             let points = Tensor::cat(vec![here, flipped], 2);
-            let outputs = network(points, cost.expand([n, batch, d + 1]))?;
+            let outputs = network(points, cost)?;
             sums = Some(match sums {
                 None => outputs,
                 Some([h, g]) => {

@@ -29,6 +29,8 @@ mod product;
 #[cfg(feature = "flex")]
 mod real;
 #[cfg(feature = "flex")]
+pub(crate) mod stein;
+#[cfg(feature = "flex")]
 mod tape;
 
 pub use affine::{affine, composed_layers};
