@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 use straightflow::estimator::Spec;
-use straightflow_experiments::arguments::{count, word};
+use straightflow_experiments::arguments::{at_least_one, count, word};
 use straightflow_experiments::device::{PROCESSORS, Processor};
 use straightflow_experiments::runner::{Screen, cpu, now};
 use straightflow_experiments::table2::default_estimators;
@@ -30,7 +30,7 @@ pub struct Arguments {
     /// decoder mirrors the encoder [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: those of
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: those of
     /// Table 2].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
@@ -49,13 +49,13 @@ pub struct Arguments {
     #[arg(long, value_name = "N", num_args = 1.., default_values_t = [25, 50, 200], value_parser = count::<usize>)]
     batch: Vec<usize>,
     /// Steps per repetition.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one::<u64>)]
     steps: u64,
     /// Warm-up steps before the first repetition.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = count::<u64>)]
     warmup: u64,
     /// The number of repetitions.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least_one::<u64>)]
     repetitions: u64,
     /// A directory with IDX files [default: the bundled MNIST].
     #[arg(long, value_name = "DIR")]

@@ -8,7 +8,7 @@ use straightflow::Key;
 use straightflow::compare::{Budget, Comparison, candidates, compare};
 use straightflow::distribution::FamilyKind;
 use straightflow::estimator::{Spec, find};
-use straightflow_experiments::arguments::{count, word};
+use straightflow_experiments::arguments::{at_least_one, count, word};
 use straightflow_experiments::lab::{FAMILIES, Objective, PROBLEMS, Problem, objectives};
 use straightflow_experiments::runner::RunError;
 
@@ -30,9 +30,9 @@ pub struct Arguments {
     #[arg(long, value_name = "COST")]
     cost: Option<String>,
     /// The budget of one estimate, in evaluations of the cost and backward passes through it.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least_one::<usize>)]
     budget: usize,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all that support
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: all that support
     /// the family].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
@@ -130,7 +130,8 @@ fn unsupported(arguments: &Arguments) -> Option<String> {
         reasons.push(format!("`{}` supports only {}", entry.id, names.join(", ")));
     }
     let reasons = (!reasons.is_empty()).then(|| reasons.join("; "));
-    reasons.map(|reasons| format!("no estimator supports {family} variables: {reasons}"))
+    reasons
+        .map(|reasons| format!("none of these estimators supports {family} variables: {reasons}"))
 }
 
 /// What there is, when nothing was found.

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use straightflow_experiments::arguments::{at_least_one, count};
 use straightflow_experiments::grid::{CellState, Grid, GridError, Submitted, TRY_AGAIN, status};
 use straightflow_experiments::runner::{RunError, quoted};
 use straightflow_experiments::{Entry, Session};
@@ -23,10 +24,10 @@ pub struct CellArguments {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// The number of the cell, counted from 0.
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = count::<usize>)]
     cell: usize,
     /// The number of threads; results do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one::<u16>)]
     jobs: u16,
 }
 

@@ -24,11 +24,15 @@ use crate::ui::Printed;
 
 /// Gradients through discrete random variables: the estimators and what they promise.
 #[derive(Parser)]
-#[command(name = "straightflow", version, about, arg_required_else_help = true)]
+#[command(name = "straightflow", version, about, arg_required_else_help = true, after_help = PAPER)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// What "the paper" is in all help texts.
+const PAPER: &str = "The paper is Cheng et al. 2019, Straight-Through Estimator as Projected Wasserstein Gradient Flow, \
+     arXiv 1910.02176.";
 
 /// The commands beside those of the experiments.
 #[derive(Subcommand)]

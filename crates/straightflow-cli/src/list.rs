@@ -10,7 +10,7 @@ use straightflow_experiments::Entry;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Print an array of {id, name, families, bias, needs, cost, draw, reference}.
+    /// Print an array of {id, name, families, bias, needs, price, draw, reference}.
     #[arg(long)]
     json: bool,
     /// Print the page docs/estimators.md.
@@ -29,7 +29,7 @@ struct Row {
     families: &'static [FamilyKind],
     bias: String,
     needs: &'static [Need],
-    cost: String,
+    price: String,
     draw: &'static str,
     reference: &'static str,
 }
@@ -42,7 +42,7 @@ impl From<&Estimator> for Row {
             families: entry.families,
             bias: entry.bias.to_string(),
             needs: entry.needs,
-            cost: entry.price.to_string(),
+            price: entry.price.to_string(),
             draw: draw(entry),
             reference: entry.reference,
         }
@@ -75,8 +75,11 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
     writeln!(
         out,
         "f: an evaluation of the cost; df: a backward pass through it; n: draws; d: variables; k: categories.\n\
-         draw: what the drop-in returns: hard samples, samples that are relaxed in training and hard otherwise, or \
-         nothing (no).\n\
+         needs: what a method uses of the cost: its values (f), its derivative (df) or both.\n\
+         draw: the drop-in returns hard samples, or samples that are relaxed in training and hard otherwise; no: there \
+         is no drop-in.\n\
+         options: the keys of a specification, as in `reinforce:baseline=loo,samples=4`; docs/estimators.md explains \
+         them.\n\
          Families: {}.\n",
         join(FamilyKind::ALL)
     )?;
@@ -93,6 +96,8 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
                 entry.price,
                 draw(entry)
             )?;
+            let keys: Vec<String> = entry.options.iter().map(|one| one.key()).collect();
+            writeln!(out, "{:width$}  options: {}", "", keys.join(", "))?;
             writeln!(
                 out,
                 "{:width$}  {}.{}",
@@ -137,11 +142,11 @@ fn families(entry: &Estimator) -> String {
     let lacking: Vec<FamilyKind> = FamilyKind::ALL.iter().filter(lacks).copied().collect();
     let mut text = match lacking.as_slice() {
         [] => "all families".to_owned(),
-        few if few.len() <= 2 => format!("all families but {}", join(few)),
+        few if few.len() <= 2 => format!("all families except {}", join(few)),
         _ => join(entry.families),
     };
     if !entry.also.is_empty() {
-        text += &format!("; with some options {}", join(entry.also));
+        text += &format!(" ({} with some options)", join(entry.also));
     }
     text
 }

@@ -23,7 +23,8 @@ pub struct Arguments {
     /// this is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Run every experiment with its default settings, and train the autoencoders for the full protocol.
+    /// Run every experiment at full length, with one seed of each autoencoder, and include the estimators that are not
+    /// in the paper.
     #[arg(long)]
     full: bool,
     /// Write the records and the page to this directory.

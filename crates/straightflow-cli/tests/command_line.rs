@@ -24,7 +24,7 @@ fn the_list_as_json_has_every_estimator_and_field() {
     let known: Vec<&str> = REGISTRY.iter().map(|entry| entry.id).collect();
     assert_eq!(ids, known);
     for row in &rows {
-        for field in ["name", "bias", "cost", "draw", "reference"] {
+        for field in ["name", "bias", "price", "draw", "reference"] {
             assert!(row[field].as_str().is_some_and(|text| !text.is_empty()));
         }
         for field in ["families", "needs"] {

@@ -50,6 +50,31 @@ pub fn positive<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'stat
         })
 }
 
+/// A whole number from 1 on, where nothing that is made of it says so.
+///
+/// # Errors
+///
+/// What is wrong with the text.
+pub fn at_least_one<T>(text: &str) -> Result<T, &'static str>
+where
+    T: FromStr<Err = ParseIntError> + Default + PartialEq,
+{
+    let number = positive(text)?;
+    match number == T::default() {
+        true => Err("expected a whole number of at least 1"),
+        false => Ok(number),
+    }
+}
+
+/// A number.
+///
+/// # Errors
+///
+/// If the text is none.
+pub fn number(text: &str) -> Result<f64, &'static str> {
+    text.parse().map_err(|_| "expected a number")
+}
+
 /// What was given, or else what was there.
 pub(crate) fn given<T: Clone>(given: &[T], before: Vec<T>) -> Vec<T> {
     match given.is_empty() {

@@ -110,7 +110,7 @@ fn the_names_of_the_list_are_those_of_the_folders() {
 }
 
 /// Copies of recorded plots in the documentation.
-const COPIES: [(&str, &str); 6] = [
+const COPIES: [(&str, &str); 8] = [
     (
         "bernoulli-vae-linear.svg",
         "2026-11-16-table2-linear/linear-steps.svg",
@@ -126,6 +126,14 @@ const COPIES: [(&str, &str); 6] = [
     (
         "debiased-linear-variance.svg",
         "2026-11-16-table2-unbiased/linear-variance.svg",
+    ),
+    (
+        "nonlinear-400.svg",
+        "2026-11-16-table2-400-nonlinear/nonlinear-steps.svg",
+    ),
+    (
+        "two-layer-400.svg",
+        "2026-11-18-table2-400-two-layer/two-layer-steps.svg",
     ),
     ("poisson-curves.svg", "2026-11-15-poisson/curves.svg"),
     ("poisson-distance.svg", "2026-11-15-poisson/distance.svg"),

@@ -123,7 +123,7 @@ pub enum Error {
     },
 
     /// A number of samples that an estimator cannot work with.
-    #[error("`{estimator}` needs at least {needed} {}, got {got}", if *needed == 1 { "sample" } else { "samples" })]
+    #[error("`{estimator}` {}", samples_needed(*needed, *got))]
     TooFewSamples {
         estimator: &'static str,
         needed: usize,
@@ -314,9 +314,19 @@ fn join(kinds: &[FamilyKind]) -> String {
     names.join(", ")
 }
 
+fn samples_needed(needed: usize, got: usize) -> String {
+    match needed {
+        1 => format!("needs at least 1 sample, got {got}"),
+        _ => format!(
+            "needs at least {needed} samples with these options, got {got}; set `samples={needed}`"
+        ),
+    }
+}
+
 fn suggest(near: &Near) -> String {
     match near {
         Near::Similar(words) => format!("did you mean {}?", words.join(", ")),
+        Near::Several(words) => format!("separate names by spaces: {}", words.join(" ")),
         Near::All(words) => format!("choose from {}", words.join(", ")),
     }
 }
@@ -326,6 +336,8 @@ fn suggest(near: &Near) -> String {
 pub enum Near {
     /// Some look like it.
     Similar(Vec<String>),
+    /// It is several of them, with commas in between.
+    Several(Vec<String>),
     /// None does; these are all.
     All(Vec<String>),
 }

@@ -139,7 +139,7 @@ fn failures_are_rows_and_mistakes_are_errors() {
     // Options that do not fit by themselves.
     assert_eq!(
         because(6),
-        "`reinforce` needs at least 2 samples, got 1",
+        "`reinforce` needs at least 2 samples with these options, got 1; set `samples=2`",
         "{table}"
     );
     assert!(because(7).contains("samples"), "{}", because(7));

@@ -133,7 +133,7 @@ fn a_table_grows_with_all_of_its_runs() {
     let root = place.root.path();
     let fewer = [&resume[..], &["--epochs", "1"]].concat();
     refused(&fewer, "cannot end after 1", root);
-    let other = [&resume[..], &["--epochs", "3", "--seeds", "2"]].concat();
+    let other = [&resume[..], &["--epochs", "3", "--estimators", "rebar"]].concat();
     refused(&other, "holds a different run", root);
 
     // A table whose cells did not all grow before it was killed.
@@ -160,4 +160,29 @@ fn a_table_grows_with_all_of_its_runs() {
     let before = snapshot(&short);
     finish(&resume, &short);
     assert!(snapshot(&short) == before, "a complete table changed");
+}
+
+#[test]
+fn a_table_gets_more_rows_and_seeds() {
+    let place = Place::new();
+    let small = ["--images", "100", "--bound-samples", "2", "--epochs", "2"];
+    let table = |directory: &Path, settings: &[&str]| {
+        let out = ["table2", "--arch", "linear", "--out", text(directory)];
+        finish(&[&out[..], &small, settings].concat(), directory)
+    };
+    let all = ["--seeds", "2", "--estimators", "arm", "straight-through"];
+    let (whole, grown) = (place.at("whole"), place.at("grown"));
+    let expected = table(&whole, &all);
+    table(&grown, &["--estimators", "straight-through"]);
+    let first = grown.join("cells/linear-straight-through-1/summary.json");
+    let before = fs::metadata(&first)
+        .expect("a run")
+        .modified()
+        .expect("a time");
+    assert!(table(&grown, &[&all[..], &["--resume"]].concat()) == expected);
+    let after = fs::metadata(&first)
+        .expect("a run")
+        .modified()
+        .expect("a time");
+    assert_eq!(before, after, "a finished run was repeated");
 }

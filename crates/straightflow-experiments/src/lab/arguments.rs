@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Recommend only unbiased estimators.
     #[arg(long)]
     pub(super) unbiased: bool,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all, with some
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: all, with some
     /// variants].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,

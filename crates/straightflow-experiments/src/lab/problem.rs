@@ -61,7 +61,7 @@ pub const PROBLEMS: &[Problem] = &[
     },
     Problem {
         id: "geometric-4",
-        label: "Geom(mean 4)",
+        label: "NB(r = 1, mean 4)",
         family: Family::NegativeBinomial { dispersion: 1.0 },
         means: &[4.0],
         weights: &[1.0],
@@ -89,14 +89,14 @@ pub const PROBLEMS: &[Problem] = &[
     },
     Problem {
         id: "subset-2-of-5",
-        label: "2 of 5",
+        label: "Subset of 2 from 5",
         family: Family::Subset { size: 2 },
         means: &[0.3, 0.1, 0.35, 0.2, 0.05],
         weights: &[0.0, 1.0, 2.0, 3.0, 4.0],
     },
     Problem {
         id: "rounded-0.8",
-        label: "0.8 in steps of .5",
+        label: "0.8 rounded to halves",
         family: Family::Rounded {
             step: 0.5,
             min: None,

@@ -25,7 +25,9 @@ pub(super) fn page(summary: &Summary) -> Page {
         "Every estimator against the exact gradient, computed by enumeration, for each variable and each \
          test cost. The recommendations come from the same numbers. The error is the root-mean-square error of one \
          estimate, divided by a scale that depends only on the problem (the largest gradient any cost with the same \
-         variance could have); the tables show its geometric mean over the test costs.",
+         variance could have); the tables show its geometric mean over the test costs, and errors below 0.01, exact or \
+         nearly so, count as 0.01. In one estimate noise counts as much as bias. Over a long training run noise \
+         averages out and bias does not, so what is best here need not be best in Table 2.",
     )
     .at(place::LAB)
     .tables(advice(summary))
@@ -37,7 +39,8 @@ pub(super) fn page(summary: &Summary) -> Page {
         "The column of a cost has bias and standard deviation of the estimate with the fewest draws, the latter times \
          the square root of the number of draws. !: the bias is more than half of the gradient; !!: the expected \
          estimate points uphill; error: it cannot be computed. Learned state is trained first, and no budget \
-         counts that.",
+         counts that. The bias is measured: with few replicates a heavy-tailed estimate can look biased although it \
+         is not. REBAR is unbiased only on costs that are continuous between the values, so not on a step.",
     ])
 }
 
@@ -153,7 +156,8 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     };
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
     let table = table.look(
-        "Each cell is bias / standard deviation of one draw, the bias 0 if it is within three standard errors; !: the bias is more than half of the gradient, !!: \
+        "Each cell has the bias and the standard deviation of one draw, with a slash between them; a bias within three \
+         standard errors is shown as 0. !: the bias is more than half of the gradient, !!: \
          the expected estimate points uphill. The last columns are the error within each budget.",
     );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
@@ -215,10 +219,16 @@ fn advice(summary: &Summary) -> Option<Table> {
             "budget",
             Format::Significant(4),
             |one: &Recommendation| one.budget,
+        )
+        .about("evaluations and backward passes allowed for one estimate"),
+        Column::new(
+            "unbiased",
+            "bias allowed",
+            Format::Plain,
+            |one: &Recommendation| {
+                if one.unbiased { "none" } else { "any" }
+            },
         ),
-        Column::new("unbiased", "bias", Format::Plain, |one: &Recommendation| {
-            if one.unbiased { "unbiased" } else { "any" }
-        }),
         Column::new("best.spec", "use", Format::Plain, |one: &Recommendation| {
             one.best.spec.to_string()
         })
@@ -235,9 +245,15 @@ fn advice(summary: &Summary) -> Option<Table> {
         )
         .group(BEST)
         .about("whether it has learned state, which was trained first"),
-        Column::new("best.failures", "fails", error, |one: &Recommendation| {
-            one.best.failures
-        })
+        Column::new(
+            "best.failures",
+            "fails",
+            Format::Plain,
+            |one: &Recommendation| match one.best.failures {
+                0 => "0".to_owned(),
+                some => format!("{some} of {}", one.best.cells),
+            },
+        )
         .group(BEST)
         .about("on how many costs its bias is more than half of the gradient or it points uphill"),
         Column::new("best.worst", "worst", error, |one: &Recommendation| {
@@ -276,7 +292,8 @@ fn advice(summary: &Summary) -> Option<Table> {
     let mut rows = recommendations(&summary.rows, &summary.budgets);
     rows.retain(asked_for);
     let table = Table::new(&columns, &rows, label).look(
-        "Look at the number of variables first: what is best for one variable can be too expensive for ten.",
+        "Look at the number of variables first: what is best for one variable can be too expensive for ten. Then look at \
+         “fails”: the smallest mean error does not help if yours is a cost on which the method fails.",
     );
     (!table.rows.is_empty()).then(|| table.with_caption("Recommendations"))
 }
@@ -345,7 +362,7 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
     for (i, budget) in summary.budgets.iter().enumerate() {
         let rmse = Column::new(
             format!("budgets.{i}.rmse"),
-            format!("<= {budget}"),
+            format!("rmse <= {budget}"),
             significant,
             move |row: &Row| row.budgets[i].as_ref().map(|one| one.rmse),
         );
@@ -356,19 +373,17 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
             }
             _ => "",
         };
-        columns.push(rmse.group("error").about(about));
+        columns.push(rmse.about(about));
     }
-    columns.push(Column::new(
-        "failure",
-        "failure",
-        Format::Plain,
-        |row: &Row| {
-            row.failure.as_ref().map(|failure| match failure {
-                Failure::WrongSign => "wrong sign",
-                Failure::Bias => "bias",
-                Failure::Error(_) => "error",
-            })
-        },
+    let failure = Column::new("failure", "failure", Format::Plain, |row: &Row| {
+        row.failure.as_ref().map(|failure| match failure {
+            Failure::WrongSign => "wrong sign",
+            Failure::Bias => "bias",
+            Failure::Error(_) => "error",
+        })
+    });
+    columns.push(failure.about(
+        "why the estimate fails on this cost: a bias of more than half of the gradient, the wrong sign, or an error",
     ));
     columns
 }

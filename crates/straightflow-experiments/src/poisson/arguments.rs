@@ -42,7 +42,7 @@ pub struct Arguments {
     /// What the discriminator minimises [default: log-loss].
     #[arg(long, value_name = "OBJECTIVE", value_parser = word::<GameObjective>(OBJECTIVES))]
     objective: Option<GameObjective>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated. The prefix `matched:` shortens
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys. The prefix `matched:` shortens
     /// the steps to the length of those of the paper's pWGF [default: the paper's four and control rows].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Arguments {
     /// The seed of all randomness [default: 1].
     #[arg(long, value_name = "SEED", value_parser = count::<u64>)]
     seed: Option<u64>,
-    /// Games that run together in one batch; their samples depend on it [default: 10].
+    /// Games that run together in one batch; another number gives other samples [default: 10].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     block: Option<usize>,
 }

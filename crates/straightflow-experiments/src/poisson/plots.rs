@@ -72,8 +72,8 @@ fn distance(config: &Config, cells: &[Cell]) -> String {
     let plot = Curves {
         title: "The distance to the rate of the data".to_owned(),
         caption: format!(
-            "The root mean square over {} seeds, on a logarithmic axis. The height of the right end is \
-             the size of the oscillation.",
+            "The root mean square over {} seeds, on a logarithmic axis. What is left at the right end \
+             is the oscillation and the offset of its mean.",
             config.seeds
         ),
         x_label: "epoch".to_owned(),
@@ -94,7 +94,7 @@ fn weights(config: &Config) -> Result<String, GameError> {
                   for bandwidths in standard deviations. Wide kernels give straight-through."
                 .to_owned(),
         x_label: "sample z".to_owned(),
-        y_label: "c(z) / E c".to_owned(),
+        y_label: "relative weight c(z) / E c".to_owned(),
         lines: weights.into_iter().map(line).collect(),
         reference: Some(Reference {
             label: "straight-through".to_owned(),
@@ -111,8 +111,8 @@ fn flow(config: &Config) -> Result<String, GameError> {
     let plot = Flow {
         title: "One step of the projected flow".to_owned(),
         caption: format!(
-            "Samples of Pois({before}) move up the discriminator's output with step {:.1}; the nearest \
-             Poisson law has rate {after:.2}.",
+            "Samples of Pois({before}) move up the discriminator's output with a step of {:.1}, long enough to be \
+             seen; the Poisson law nearest to them in the distance of the kernel has rate {after:.2}.",
             picture.step
         ),
         x_label: "count".to_owned(),

@@ -22,7 +22,7 @@ pub(super) fn page(summary: &Summary) -> Page {
         ),
         GameObjective::LogLoss if summary.gaps().is_some() => (
             "Look at the column “sd”: the rate oscillates little with pWGF, and just as little with \
-             straight-through when its steps have the same length (matched).",
+             straight-through when its steps have the same length near the true rate (matched).",
             [vec![found], controls(&summary.rows)].concat(),
         ),
         GameObjective::LogLoss => (
@@ -88,9 +88,10 @@ fn finding(summary: &Summary) -> Option<Finding> {
         place: 1,
         weight: summary.seeds as f64,
         text: format!(
-            "Table 1 can be reproduced, but what it measures is the size of the steps: at our choice of the learning rate, \
-             which the paper does not state, straight-through oscillates {gap:.1} times as much as the \
-             paper's pWGF, and {matched:.2} times as much with steps of the same length."
+            "Table 1 can be reproduced, but what it measures is the size of the steps. The paper states no learning rate; \
+             with the one we picked to match its row for straight-through, straight-through oscillates {gap:.1} times \
+             as much as the paper's pWGF. With steps of the same length near the true rate it oscillates \
+             {matched:.2} times as much."
         ),
     })
 }
@@ -99,6 +100,10 @@ fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
     const OURS: &str = "this run";
     const PAPER: &str = "Table 1";
     let number = |key: &str, heading: &str, value: fn(&SummaryRow) -> f64| {
+        Column::new(key, heading, Format::Decimals(4), value).group(OURS)
+    };
+    let over_seeds = |key: &str, heading: &str, value: fn(&SummaryRow) -> f64| {
+        let value = move |row: &SummaryRow| (seeds > 1).then(|| value(row));
         Column::new(key, heading, Format::Decimals(4), value).group(OURS)
     };
     let settle = move |row: &SummaryRow| match row.settled == seeds {
@@ -118,10 +123,10 @@ fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
                  does not say over what it takes its own",
             )
             .paper(PAPER, |row| row.paper_std),
-        number("time_std_error", "s.e. of sd", |row| row.time_std_error)
-            .about("the standard error of that average"),
-        number("seed_std", "sd over seeds", |row| row.seed_std)
-            .about("standard deviation of the last rate over seeds"),
+        over_seeds("time_std_error", "s.e. of sd", |row| row.time_std_error)
+            .about("the standard error of that average; a dash for one seed"),
+        over_seeds("seed_std", "sd over seeds", |row| row.seed_std)
+            .about("standard deviation of the last rate over seeds; a dash for one seed"),
         number("rmse", "rms error", |row| row.rmse)
             .about("root of the mean squared distance to the rate of the data"),
         Column::new("settle", "settled", Format::Decimals(0), settle)
@@ -135,7 +140,7 @@ fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
 
 fn lead(summary: &Summary) -> String {
     let data = match summary.data {
-        0 => "fresh data".to_owned(),
+        0 => "fresh samples at every step".to_owned(),
         size => format!("a fixed data set of {size} for each seed"),
     };
     let objective = match summary.objective {
@@ -143,12 +148,13 @@ fn lead(summary: &Summary) -> String {
         GameObjective::Literal => ", with the objective as printed",
     };
     let seeds = match summary.seeds {
-        1 => "1 seed".to_owned(),
-        seeds => format!("{seeds} seeds"),
+        1 => "One game".to_owned(),
+        seeds => format!("{seeds} games"),
     };
     format!(
         "Data from Pois({}); the generator starts at rate {}. {seeds} of {} epochs, {data}{objective}. Mean and \
-         deviations are over the last {} epochs; a game has settled when it stays within {:.2} of the true rate.",
+         deviations are over the last {} epochs; a game has settled when it stays within {:.2} of the true rate, a \
+         quarter of the standard deviation of the data.",
         summary.rate, summary.init, summary.epochs, summary.tail, summary.tolerance,
     )
 }
@@ -181,19 +187,19 @@ fn controls(rows: &[SummaryRow]) -> Vec<String> {
     let found = match alike.len() {
         0 => format!("No control row comes within a factor of {ALIKE} of it."),
         1 => format!(
-            "The control row {} does as well, so a spread this small is not special to that method.",
+            "The control row {} comes within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
             alike[0]
         ),
         _ => format!(
-            "The control rows {} do as well, so a spread this small is not special to that method.",
+            "The control rows {} come within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
             alike.join(", ")
         ),
     };
     vec![
         "Rows without a number from the paper are controls. The exact gradient has no sampling noise, so its \
-         spread is that of the game itself. A row with a matched gain takes steps as \
-         short as those of pWGF, and one with unit gain takes pWGF's direction with the steps of the \
-         others; together they separate the direction of a step from its length."
+         spread is that of the game itself. The row marked “matched” takes steps as \
+         short as those of pWGF near the true rate, and one with unit gain takes pWGF's direction with the steps of \
+         the others; together they separate the direction of a step from its length."
             .to_owned(),
         format!(
             "Of the paper's rows, {} has the smallest standard deviation over time, {:.4}. {found}",

@@ -206,7 +206,7 @@ impl Summary {
         };
         let mut text = format!(
             "At the common learning rate straight-through oscillates {gap:.1} times as much as the \
-             paper's pWGF. pWGF's gradient is shorter by a factor of {:.3}, its gain; with the learning \
+             paper's pWGF. pWGF's gradient is only {:.3} times as long (its gain); with the learning \
              rate multiplied by that, straight-through oscillates {matched:.2} times as much.",
             self.paper_gain
         );
@@ -221,7 +221,7 @@ impl Summary {
                 " So the gap comes from the size of the step, not from the quality of the estimator."
             }
             (true, false) => " Here the size of the step does not explain the gap.",
-            (false, _) => " The gap of the paper's table does not appear in this setting.",
+            (false, _) => " The gap is smaller than in the paper's table.",
         };
         text
     }

@@ -15,6 +15,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   straightflow table2 --epochs 10 --out runs/table2        the paper's estimators and networks
   straightflow table2 --arch linear --estimators arm disarm --seeds 3 --epochs 100 --out runs/arm
   straightflow table2 --out runs/arm --resume --epochs 400      makes all of its runs longer
+  straightflow table2 --out runs/arm --resume --estimators arm disarm arms      adds a row; --seeds 5 adds seeds
   straightflow table2 --beyond --epochs 10 --out runs/beyond
   straightflow table2 --latent poisson --arch nonlinear --epochs 10 --out runs/counts
 Interrupted runs resume: repeat the command.";
@@ -26,7 +27,7 @@ pub struct Arguments {
     /// decoder mirrors the encoder [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: the paper's; for
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: the paper's; for
     /// other latent variables, those that support them].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,

@@ -146,12 +146,22 @@ impl Experiment for Table2 {
         show::page(summary)
     }
 
+    /// A table may get longer runs, more of them, and more rows.
     fn may_become(from: &TableConfig, to: &TableConfig) -> bool {
-        let epochs = to.epochs;
-        *to == TableConfig {
-            epochs,
-            ..from.clone()
+        fn all_in<T: PartialEq>(old: &[T], new: &[T]) -> bool {
+            old.iter().all(|one| new.contains(one))
         }
+        let same = TableConfig {
+            epochs: from.epochs,
+            seeds: from.seeds,
+            archs: from.archs.clone(),
+            estimators: from.estimators.clone(),
+            ..to.clone()
+        };
+        same == *from
+            && to.seeds >= from.seeds
+            && all_in(&from.archs, &to.archs)
+            && all_in(&from.estimators, &to.estimators)
     }
 
     fn check_growth(&self, directory: &Path) -> Result<(), RunError> {

@@ -4,7 +4,7 @@ use straightflow_report::page::{Finding, Glance, GlanceCell, Label};
 
 use super::recorded::{Recorded, beside, is_comparable, of_estimator, recorded};
 use super::summary::{TableRow, in_paper, short};
-use crate::vae::Architecture;
+use crate::vae::{Architecture, default_pwgf};
 
 /// Looks for something in the rows of one architecture.
 type Find = fn(&[TableRow]) -> Option<Finding>;
@@ -14,7 +14,30 @@ pub(super) fn findings(rows: &[TableRow]) -> Vec<Finding> {
     let archs = rows.chunk_by(|a, b| a.arch == b.arch && a.latent == b.latent);
     let each: [Find; 4] = [on_bits, on_counts, second_order, debiased];
     let own = archs.flat_map(|rows| each.iter().filter_map(|find| find(rows)));
+    let own = short_runs(rows).into_iter().chain(own);
     own.chain(recorded_findings(rows)).collect()
+}
+
+/// Training shorter than this says little about how methods end.
+const SHORT: u64 = 20;
+
+/// That the rows are of the beginning of a training.
+fn short_runs(rows: &[TableRow]) -> Option<Finding> {
+    let longest = rows
+        .iter()
+        .filter(|row| is_comparable(row))
+        .max_by_key(|row| row.epochs)?;
+    let is_short = longest.epochs < SHORT;
+    is_short.then(|| Finding {
+        about: "the length of the runs",
+        place: 0,
+        weight: longest.epochs as f64,
+        text: format!(
+            "This is a short run: its autoencoders were trained for {}, where the paper's protocol has 400 and more. \
+             Conclusions about them rest on the longer runs that are recorded in the repository.",
+            epochs(longest)
+        ),
+    })
 }
 
 /// What the records of the repository show, where the rows are comparable with them. Any finding of the
@@ -30,7 +53,10 @@ fn recorded_findings(rows: &[TableRow]) -> Vec<Finding> {
         weight: 0.0,
         text,
     };
-    let at = |one: &Recorded| format!("{:.2} nats ({})", one.test_nelbo, seeds(one.seeds));
+    let at = |one: &Recorded| {
+        let (nats, seeds) = (one.test_nelbo, seeds(one.seeds));
+        format!("{nats:.2} nats ({seeds}; results/{})", one.run)
+    };
     let mut found = Vec::new();
     if !rows.iter().any(is_comparable) {
         return found;
@@ -40,8 +66,8 @@ fn recorded_findings(rows: &[TableRow]) -> Vec<Finding> {
         && second.test_nelbo < plain.test_nelbo
     {
         let text = format!(
-            "Carried to second order, the paper's idea costs no more than straight-through and gets further: in \
-             recorded runs of {} epochs (linear) it is at {}, and straight-through at {}.",
+            "A second-order version of the paper's projection costs no more per step than straight-through and gets \
+             further: in recorded runs of {} epochs (linear) it is at {}, and straight-through at {}.",
             plain.epochs,
             at(second),
             at(plain)
@@ -92,14 +118,22 @@ fn on_bits(rows: &[TableRow]) -> Option<Finding> {
     if small.test_nelbo != plain.test_nelbo {
         return None;
     }
+    let longer = beside(large).and_then(|one| {
+        let (nats, epochs) = (one.test_nelbo, one.epochs);
+        let paper = one.paper?;
+        Some(format!(
+            ", and at {nats:.2} after {epochs} epochs of a recorded run, where the paper has {paper}"
+        ))
+    });
+    let longer = longer.unwrap_or_default();
     finding(
         2,
         "pWGF on bits",
         plain,
         format!(
-            "On bits pWGF with steps as long as those of straight-through is straight-through: both are at {:.2} \
-             nats after {} ({}). With a step of 1 and no scaling it is at {:.2}; the paper does not state its \
-             step.",
+            "On bits, pWGF with steps as long as those of straight-through is straight-through: both are at {:.2} \
+             nats after {} ({}). With a step of 1 and no scaling it is at {:.2}{longer}. The paper does not state \
+             its step.",
             plain.test_nelbo,
             epochs(plain),
             plain.arch,
@@ -142,8 +176,8 @@ fn second_order(rows: &[TableRow]) -> Option<Finding> {
         "second order",
         plain,
         format!(
-            "Carried to second order, the paper's idea costs no more than straight-through and gets further: \
-             {:.2} nats against {:.2} after {} ({}).",
+            "A second-order version of the paper's projection costs no more per step than straight-through and gets \
+             further: {:.2} nats against {:.2} after {} ({}).",
             second.test_nelbo,
             plain.test_nelbo,
             epochs(plain),
@@ -249,7 +283,9 @@ fn ends(rows: &[&TableRow], but: &str, before: &str, between: &str) -> String {
 /// The paper's number beside a row, also beside pWGF with another step.
 pub(super) fn paper(row: &TableRow) -> Option<f64> {
     let comparable = is_comparable(row) && row.protocol == "threshold";
-    let of_pwgf = comparable && row.estimator.starts_with(PAPER_PWGF);
+    // The paper's configuration has its number already, unless the run is not comparable.
+    let of_pwgf =
+        comparable && row.estimator.starts_with(PAPER_PWGF) && row.estimator != PAPER_PWGF;
     row.paper.or_else(|| {
         let found = of_pwgf.then(|| published(&row.estimator, &row.arch));
         found.flatten()
@@ -286,7 +322,9 @@ pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
     // Variants of a method have tables of their own; the paper's pWGF is shown with each step.
     let is_shown = |row: &&TableRow| {
         let of_paper = row.paper.is_some() || row.estimator.starts_with(PAPER_PWGF);
-        of_paper || !row.estimator.contains(':')
+        let is_plain = !row.estimator.contains(':');
+        // On bits the default pWGF is straight-through, which has a row of its own.
+        of_paper || is_plain && !default_pwgf(&row.estimator, &row.latent)
     };
     let bits = || {
         rows.iter()
@@ -328,14 +366,18 @@ pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
     cells.extend(missing);
     if bits().any(is_comparable) {
         let long = recorded().iter().filter(|one| one.epochs >= LONG);
-        let plain = long.filter(|one| !one.estimator.contains(':'));
-        cells.extend(plain.map(cell));
+        let plain = |one: &&Recorded| !one.estimator.contains(':') && one.estimator != "pwgf";
+        let in_paper = |one: &&Recorded| published(&one.estimator, &one.arch).is_some();
+        let shown = long.filter(|one| plain(one) || in_paper(one));
+        cells.extend(shown.map(cell));
     }
     (!cells.is_empty()).then(|| Glance {
         caption: "Table 2 at a glance: test negative ELBO in nats, lower is better".to_owned(),
         look: "For each entry the longest run we have, from this report or from the repository's records, beside \
                the paper's number. Mind the epochs when you compare: the full protocol has 400, or 1500 for two \
-               layers. “400 × 3” is a mean over three seeds; the text above says how many its numbers have."
+               layers. “400 × 3” means 400 epochs, averaged over three seeds; entries without “×” are single runs. \
+               The paper's numbers for RELAX, REBAR and Gumbel-softmax are probably for greyscale images, ours are \
+               for binary ones. “ARM (preset=paper)” trains the decoder on one of its two draws."
             .to_owned(),
         cells,
     })

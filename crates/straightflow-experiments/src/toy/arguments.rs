@@ -17,7 +17,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// What the command line offers.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated [default: all, and
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: all, and
     /// reinforce with each baseline].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,

@@ -17,14 +17,23 @@ pub(super) fn page(summary: &Summary) -> Page {
          noise.",
     )
     .fact("seeds", summary.seeds)
-    .fact("p0 of the variance", summary.variance_p0)
+    .fact("variance and bias measured at p0", summary.variance_p0)
     .at(place::TOY)
-    .table(table.look(format!(
-        "Look at the columns “correct”: how many of the {} runs end on the side of the optimum. This is hardest for \
-         the p0 nearest to 1/2.",
-        summary.seeds
-    )))
+    .table(table.look(look(summary.seeds)))
     .figures(plots(summary))
+}
+
+/// With fewer runs than this, methods cannot be ranked.
+const FEW: usize = 10;
+
+fn look(seeds: usize) -> String {
+    let hardest = match seeds < FEW {
+        true => "So few runs do not rank the methods.",
+        false => "This is hardest for the p0 nearest to 1/2.",
+    };
+    format!(
+        "Look at the columns “correct”: how many of the {seeds} runs end on the side of the optimum. {hardest}"
+    )
 }
 
 fn columns(summary: &Summary) -> Vec<Column<Row>> {

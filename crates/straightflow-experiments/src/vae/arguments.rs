@@ -7,7 +7,7 @@ use straightflow::estimator::Spec;
 
 use super::config::{Architecture, Config, Direct, Latent, Settings};
 use super::protocol::{Centring, Prior, Protocol, Source};
-use crate::arguments::{Words, count, positive, word};
+use crate::arguments::{Words, count, number, positive, word};
 use crate::device::{PROCESSORS, Processor};
 use crate::runner::RunError;
 
@@ -15,22 +15,22 @@ use crate::runner::RunError;
 pub const ARCHITECTURES: &Words = &[
     ("linear", "784-[200]"),
     ("two-layer", "784-[200]-[200]"),
-    ("nonlinear", "784-200-200-[200], with leaky rectifiers"),
+    ("nonlinear", "784-200-200-[200], with leaky ReLUs"),
     ("four-layer", "784-[200]-[200]-[200]-[200]"),
 ];
 /// The protocols, in words.
 pub const PROTOCOLS: &Words = &[
     (
         "threshold",
-        "Pixels above one half, batches of 25, a fixed prior",
+        "Pixels binarised at 0.5, batches of 25, a fixed prior",
     ),
     (
         "static",
-        "Pixels drawn once, batches of 50, a learned prior",
+        "Pixels sampled once, with the grey value as the probability of white; batches of 50, a learned prior",
     ),
     (
         "dynamic",
-        "Pixels redrawn in every epoch, batches of 50, a learned prior; needs --data",
+        "Like static, but pixels are sampled again in every epoch; needs --data",
     ),
     (
         "uncentred",
@@ -56,7 +56,7 @@ const DIRECTS: &Words = &[
 ];
 const PRIORS: &Words = &[
     ("fixed", "Even odds, equal categories, a rate of one"),
-    ("learned", "Starts there and is learned"),
+    ("learned", "Starts at the fixed prior and is trained"),
 ];
 const CENTRINGS: &Words = &[
     ("none", "x"),
@@ -94,7 +94,8 @@ pub struct Arguments {
     /// the encoder [default: linear].
     #[arg(long, value_name = "ARCH", value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Option<Architecture>,
-    /// The estimator, as `id` or `id:key=value,key=value` [default: straight-through].
+    /// The estimator, as `id` or `id:key=value,key=value`; `straightflow list` shows ids and keys [default:
+    /// straight-through].
     #[arg(long, value_name = "SPEC")]
     estimator: Option<Spec>,
     /// The training protocol: how images become binary, and the settings that go with it [default:
@@ -114,13 +115,14 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     samples: Option<usize>,
     /// Adam learning rate of the networks [default: the protocol's].
-    #[arg(long, value_name = "LR")]
+    #[arg(long, value_name = "LR", value_parser = number)]
     learning_rate: Option<f64>,
-    /// Adam learning rate of the estimator's learned state [default: ten times the networks'].
-    #[arg(long, value_name = "LR")]
+    /// Adam learning rate of what the estimator learns (control variates, baselines) [default: ten times the
+    /// networks'].
+    #[arg(long, value_name = "LR", value_parser = number)]
     state_learning_rate: Option<f64>,
     /// Learning rate of a learned prior, which is trained by plain gradient steps [default: the protocol's].
-    #[arg(long, value_name = "LR")]
+    #[arg(long, value_name = "LR", value_parser = number)]
     prior_learning_rate: Option<f64>,
     /// Images per step [default: the protocol's].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
@@ -138,12 +140,12 @@ pub struct Arguments {
     /// How latent variables x are fed to the networks [default: the protocol's].
     #[arg(long, value_name = "CENTRING", value_parser = word::<Centring>(&CENTRINGS[..2]))]
     latent_inputs: Option<Centring>,
-    /// Whether the biases of the pixels start at the logits of their means [default: the
+    /// Whether the decoder's output biases start at the logits of the mean pixel values [default: the
     /// protocol's].
     #[arg(long, value_name = "BOOL")]
     output_bias: Option<bool>,
     /// Negative slope of the leaky ReLUs [default: the protocol's].
-    #[arg(long, value_name = "SLOPE")]
+    #[arg(long, value_name = "SLOPE", value_parser = number)]
     slope: Option<f64>,
     /// Which images to validate on, such as first-5000 or last-10000; the rest are for training
     /// [default: the protocol's].

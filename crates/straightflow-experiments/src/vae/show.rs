@@ -11,7 +11,8 @@ pub(crate) const BOUND: &str = "an upper bound on the negative log-likelihood of
 pub(crate) const VARIANCE: &str =
     "running variance of the encoder's gradient, summed over its parameters";
 pub(crate) const EVALUATIONS: &str = "evaluations of the cost per step and image";
-pub(crate) const GRADIENTS: &str = "backward passes through the cost per step and image";
+pub(crate) const GRADIENTS: &str =
+    "backward passes through the cost per step and image, including those that train the decoder";
 
 pub(super) fn page(summary: &Summary) -> Page {
     let tables = Table::split(
@@ -72,14 +73,16 @@ fn on_the_way(summary: &Summary) -> Option<String> {
 }
 
 fn lead(row: &Row) -> String {
+    let steps = row.steps / row.epochs.max(1);
     format!(
-        "{}, {} with {} variables, {} epoch{} of {} steps, seed {}.",
+        "{}, {} with {} variables, {} epoch{} of {} step{}, seed {}.",
         row.label,
         row.arch,
         sized(&row.latent, row.units),
         row.epochs,
         if row.epochs == 1 { "" } else { "s" },
-        row.steps / row.epochs.max(1),
+        steps,
+        if steps == 1 { "" } else { "s" },
         row.seed
     )
 }

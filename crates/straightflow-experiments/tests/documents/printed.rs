@@ -3,7 +3,7 @@
 use straightflow_experiments::EXPERIMENTS;
 use straightflow_report::html;
 
-use crate::{cells, is_decimal, read, root};
+use crate::{cells, is_decimal, is_shown, read, root};
 
 /// What the terminal shows of a record.
 fn text(record: &str) -> String {
@@ -34,23 +34,32 @@ pub fn compare_text(page: &str, record: &str, lines: &[&str]) -> usize {
     numbers
 }
 
-/// Every number of the table that begins at the first line is a word of the file.
-pub fn compare_words(page: &str, file: &str, lines: &[&str]) -> usize {
-    let printed = read(file);
-    let printed: Vec<f64> = printed
-        .split(|c: char| c.is_whitespace() || ",;:%()".contains(c))
-        .filter_map(|word| word.parse().ok())
+/// Every number of the table or block that begins at the first line is a word of one of the files, which may
+/// have more digits of it.
+pub fn compare_words(page: &str, files: &str, lines: &[&str]) -> usize {
+    let printed: Vec<f64> = files
+        .split_whitespace()
+        .flat_map(|file| numbers_of(&read(file)))
         .collect();
+    let is_block = lines[0].trim() == "```text";
+    let body = lines[usize::from(is_block)..].iter();
+    let body = body.take_while(|line| match is_block {
+        true => line.trim() != "```",
+        false => line.trim_start().starts_with('|'),
+    });
     let mut numbers = 0;
-    let table = lines
-        .iter()
-        .take_while(|line| line.trim_start().starts_with('|'));
-    for cell in table.flat_map(|line| cells(line)) {
+    for cell in body.flat_map(|line| cells(line)) {
         for word in cell.split_whitespace().filter(|word| is_decimal(word)) {
-            let number: f64 = word.parse().expect("a number");
-            assert!(printed.contains(&number), "{page}: {word} is not in {file}");
+            let found = printed.iter().any(|printed| is_shown(word, *printed));
+            assert!(found, "{page}: {word} is not in {files}");
             numbers += 1;
         }
     }
     numbers
+}
+
+fn numbers_of(text: &str) -> Vec<f64> {
+    text.split(|c: char| c.is_whitespace() || ",;:%()[]{}|\"`".contains(c))
+        .filter_map(|word| word.parse().ok())
+        .collect()
 }

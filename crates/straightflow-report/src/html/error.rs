@@ -27,7 +27,7 @@ pub enum ReportError {
     },
     /// The run has no results.
     #[error(
-        "{} has no summary.json: the run did not end, repeat its command to resume it",
+        "{} has no summary.json, so the run has not finished: repeat its command to resume it, or look at a grid with `straightflow status`",
         path.display()
     )]
     Unfinished {

@@ -35,11 +35,8 @@ pub struct Image {
 /// has the pictures of one width whose models begin with the same word.
 pub fn grids(images: &[Image]) -> (Vec<Vec<&Image>>, Vec<&Image>) {
     let kind = |image: &Image| {
-        let model = image.model.as_deref()?;
-        // Two words for `two-layer`, one for the others.
-        let words = if model.starts_with("two-") { 2 } else { 1 };
-        let kind: Vec<&str> = model.split('-').take(words).collect();
-        Some((kind.join("-"), image.width, image.height))
+        let kind = image.kind()?.to_owned();
+        Some((kind, image.width, image.height))
     };
     let mut grids: Vec<Vec<&Image>> = Vec::new();
     let mut single = Vec::new();
@@ -55,11 +52,28 @@ pub fn grids(images: &[Image]) -> (Vec<Vec<&Image>>, Vec<&Image>) {
 }
 
 impl Image {
+    /// The networks of the model, which its name begins with.
+    pub fn kind(&self) -> Option<&str> {
+        let model = self.model.as_deref()?;
+        // Two words for `two-layer` and `four-layer`, one for the others.
+        let words = 1 + usize::from(model.starts_with("two-") || model.starts_with("four-"));
+        let mut ends = model.match_indices('-').map(|(at, _)| at);
+        Some(ends.nth(words - 1).map_or(model, |end| &model[..end]))
+    }
+
     /// Whose reconstructions they are.
-    pub fn name(&self) -> String {
+    pub fn method(&self) -> String {
         let name = self.model.as_deref().unwrap_or(&self.file);
+        let kind = self.kind().unwrap_or_default();
+        let method = name.strip_prefix(kind).unwrap_or(name);
+        let method = method.trim_start_matches('-').trim_end_matches('_');
         // What stands for the colon of a specification in the name of a file.
-        name.replace('_', ", ")
+        let method = method.replace('_', ", ");
+        if method.is_empty() {
+            name.to_owned()
+        } else {
+            method
+        }
     }
 
     /// Takes a file that is a PNG of a size that a page can hold.
@@ -169,6 +183,11 @@ mod tests {
             .map(|name| Image::parse(Path::new(name), &file()).expect("an image"))
             .collect();
         images.push(Image::parse(Path::new("prior.png"), &file()).expect("an image"));
+        assert_eq!(images[0].method(), "arm");
+        assert_eq!(
+            (images[2].kind(), images[2].method()),
+            (Some("two-layer"), "arm".to_owned())
+        );
         let (grids, single) = grids(&images);
         let sizes: Vec<usize> = grids.iter().map(Vec::len).collect();
         assert_eq!((sizes, single.len()), (vec![2, 1], 1));

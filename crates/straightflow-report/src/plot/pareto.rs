@@ -132,6 +132,8 @@ impl Pareto {
 fn draw(svg: &mut Svg, frame: &Frame, point: &Candidate, row: f64, best: bool) {
     /// From the middle of a point to its label.
     const BESIDE: f64 = 8.0;
+    /// Labels of this length take nearly all of the plot.
+    const LONG: f64 = 180.0;
     let Some(x) = frame.at_x(point.error) else {
         return;
     };
@@ -149,7 +151,14 @@ fn draw(svg: &mut Svg, frame: &Frame, point: &Candidate, row: f64, best: bool) {
         true => (x + BESIDE, Anchor::Start),
         false => (x - BESIDE, Anchor::End),
     };
-    svg.text(class, (x, row + 4.0), anchor, &point.label);
+    // There is no room to enlarge these on a narrow screen.
+    let long = if length > LONG { " long" } else { "" };
+    svg.text(
+        &format!("{class}{long}"),
+        (x, row + 4.0),
+        anchor,
+        &point.label,
+    );
 }
 
 /// The heights of the lines of points in the order of their prices.

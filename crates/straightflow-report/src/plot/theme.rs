@@ -126,7 +126,8 @@ pub fn style() -> String {
     .expect("strings can be written to");
     // A plot that is scaled down to a telephone keeps its text readable.
     css += "@media screen and (max-width:480px){.sf-plot{font-size:14.5px}\
-            .sf-plot .title{font-size:16px}.sf-plot .small{font-size:13.5px}}";
+            .sf-plot .title{font-size:16px}.sf-plot .small{font-size:13.5px}\
+            .sf-plot .long{font-size:11.5px}}";
     css
 }
 

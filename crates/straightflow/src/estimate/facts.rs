@@ -548,14 +548,26 @@ pub fn describe_range<N: OptionValue>(range: impl RangeBounds<N>) -> String {
     words.join(" and ")
 }
 
+/// serde's "unknown variant `word`, expected one of `a`, `b`" with the option that has the word.
+fn unknown_word(config: &Value, message: &str) -> Option<String> {
+    let (word, rest) = message.strip_prefix("unknown variant `")?.split_once('`')?;
+    let known = rest.strip_prefix(", expected ")?;
+    let mut options = config.as_object()?.iter();
+    let (key, _) = options.find(|(_, value)| value.as_str() == Some(word))?;
+    Some(format!("`{key}` cannot be `{word}`, expected {known}"))
+}
+
 fn defaults<C: EstimatorConfig>() -> Value {
     serde_json::to_value(C::default()).expect("a configuration of plain values")
 }
 
 fn build<C: EstimatorConfig>(id: &'static str, config: Value) -> Result<Box<dyn Estimator>> {
-    let config: C = serde_json::from_value(config).map_err(|error| Error::InvalidOption {
-        estimator: id,
-        message: error.to_string(),
+    let config: C = serde_json::from_value(config.clone()).map_err(|error| {
+        let message = error.to_string();
+        Error::InvalidOption {
+            estimator: id,
+            message: unknown_word(&config, &message).unwrap_or(message),
+        }
     })?;
     Ok(Box::new(config.init()?))
 }

@@ -107,9 +107,13 @@ impl FromStr for Spec {
 
 as_text!(Spec);
 
-/// The known words that look like a given one, nearest first; all of them in alphabetical order if
+/// The known words that look like a given one, nearest first, or that it is a list of; all of them in alphabetical order if
 /// none does.
-pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Near {
+pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> Near {
+    let is_known = |part: &str| known.clone().any(|one| one == part);
+    if word.contains(',') && word.split(',').all(is_known) {
+        return Near::Several(word.split(',').map(str::to_owned).collect());
+    }
     let mut scored: Vec<(f64, &str)> = known
         .map(|candidate| {
             let part = candidate.contains(word) || word.contains(candidate);

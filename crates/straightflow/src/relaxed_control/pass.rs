@@ -10,7 +10,8 @@ use crate::estimate::layers::{Conditional, Pass, sum_of};
 use crate::estimate::noise::NoiseSource;
 use crate::estimate::objective::CountedObjective;
 use crate::estimate::run::Estimator;
-use crate::relaxation::{log_exponential, relax};
+use crate::gradient::with_gradient;
+use crate::relaxation::{jacobian, log_exponential, relax};
 
 /// Which layer it is, and the draws that its law has a row for, besides batch elements.
 #[derive(Clone, Copy, Debug)]
@@ -113,5 +114,9 @@ fn soften(law: &Law, u: Tensor<4>, temperature: Tensor<1>) -> Tensor<4> {
         }
         false => natural + (u.clone().log() - (-u + 1.0).log()),
     };
-    relax(family, z / temperature.reshape([1, 1, 1, 1]))
+    let logits = z / temperature.reshape([1, 1, 1, 1]);
+    let softened = relax(family, logits.clone().inner());
+    with_gradient(logits, softened, move |logits, _, grad| {
+        jacobian(family, logits, grad)
+    })
 }

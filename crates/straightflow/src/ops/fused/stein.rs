@@ -62,7 +62,7 @@ fn functions<R: Stored + Send + Sync + 'static>(
 ) -> Tensor<3> {
     let [rows, columns] = points.dims();
     let value = {
-        let [own, costs] = [weights.clone().inner(), costs.clone()].map(|tensor| row_major(tensor));
+        let [own, costs] = [weights.clone().inner(), costs.clone()].map(row_major);
         let points = row_major(points.clone());
         forward(
             &Units::new(R::values(&own)),
