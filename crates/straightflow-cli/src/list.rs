@@ -74,10 +74,10 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
     let width = widest.unwrap_or(0);
     writeln!(
         out,
-        "f: an evaluation of the cost; df: a backward pass through it; n: draws; d: variables; k: categories.\n\
+        "f: an evaluation of the cost; df: a backward pass through it; n: draws; d: variables (coordinates); k: categories.\n\
          needs: what a method uses of the cost: its values (f), its derivative (df) or both.\n\
-         draw: the drop-in returns hard samples, or samples that are relaxed in training and hard otherwise; no: there \
-         is no drop-in.\n\
+         draw: what `draw`, the drop-in, returns: hard samples that carry a gradient, or samples that are relaxed in \
+         training and hard otherwise; no: the method has none, it needs the cost as a closure.\n\
          options: the keys of a specification, as in `reinforce:baseline=loo,samples=4`; docs/estimators.md explains \
          them.\n\
          Families: {}.\n",

@@ -27,7 +27,7 @@ struct Common {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Resume the run in --out with its recorded settings. Other options must agree with them, except
-    /// --epochs, which may be larger.
+    /// that a run may grow: more --epochs, and in `table2` more --seeds, --arch and --estimators.
     #[arg(long, requires = "out")]
     resume: bool,
     /// The number of threads; results do not depend on it [default: all cores].

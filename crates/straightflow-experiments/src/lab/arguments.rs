@@ -41,10 +41,11 @@ pub struct Arguments {
     /// Independent estimates used for each budget [default: a fifth of --replicates].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     budget_replicates: Option<usize>,
-    /// Steps of pre-training for learned state, on 32 estimates each [default: 500].
+    /// Pre-training steps for what an estimator learns (control variates, baselines), with 32 estimates per step
+    /// [default: 500].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     training_steps: Option<usize>,
-    /// Adam learning rate of learned state [default: 0.01].
+    /// Adam learning rate of what the estimator learns [default: 0.01].
     #[arg(long, value_name = "RATE")]
     state_learning_rate: Option<f64>,
     /// The seed of all randomness [default: 1].

@@ -39,8 +39,7 @@ pub(super) fn page(summary: &Summary) -> Page {
         "The column of a cost has bias and standard deviation of the estimate with the fewest draws, the latter times \
          the square root of the number of draws. !: the bias is more than half of the gradient; !!: the expected \
          estimate points uphill; error: it cannot be computed. Learned state is trained first, and no budget \
-         counts that. The bias is measured: with few replicates a heavy-tailed estimate can look biased although it \
-         is not. REBAR is unbiased only on costs that are continuous between the values, so not on a step.",
+         counts that. REBAR is unbiased only on costs that are continuous between the values, so not on a step.",
     ])
 }
 
@@ -157,7 +156,7 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
     let table = table.look(
         "Each cell has the bias and the standard deviation of one draw, with a slash between them; a bias within three \
-         standard errors is shown as 0. !: the bias is more than half of the gradient, !!: \
+         standard errors is shown as 0, but with few replicates a heavy-tailed unbiased estimate can still look biased. !: the bias is more than half of the gradient, !!: \
          the expected estimate points uphill. The last columns are the error within each budget.",
     );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))

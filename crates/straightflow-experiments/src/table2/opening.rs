@@ -33,8 +33,9 @@ fn short_runs(rows: &[TableRow]) -> Option<Finding> {
         place: 0,
         weight: longest.epochs as f64,
         text: format!(
-            "This is a short run: its autoencoders were trained for {}, where the paper's protocol has 400 and more. \
-             Conclusions about them rest on the longer runs that are recorded in the repository.",
+            "This is a short run: its autoencoders were trained for {}, where the protocol that we take the paper to \
+             follow has 400 and more. Conclusions about them rest on the longer runs that are recorded in the \
+             repository.",
             epochs(longest)
         ),
     })
@@ -131,9 +132,9 @@ fn on_bits(rows: &[TableRow]) -> Option<Finding> {
         "pWGF on bits",
         plain,
         format!(
-            "On bits, pWGF with steps as long as those of straight-through is straight-through: both are at {:.2} \
-             nats after {} ({}). With a step of 1 and no scaling it is at {:.2}{longer}. The paper does not state \
-             its step.",
+            "On bits, pWGF in the limit of a small step size ε, rescaled to the gradient length of straight-through (our \
+             default), is straight-through: both are at {:.2} nats after {} ({}). With ε = 1 and no rescaling it is \
+             at {:.2}{longer}. The paper does not state ε.",
             plain.test_nelbo,
             epochs(plain),
             plain.arch,
@@ -376,8 +377,8 @@ pub(super) fn glance(rows: &[TableRow]) -> Option<Glance> {
         look: "For each entry the longest run we have, from this report or from the repository's records, beside \
                the paper's number. Mind the epochs when you compare: the full protocol has 400, or 1500 for two \
                layers. “400 × 3” means 400 epochs, averaged over three seeds; entries without “×” are single runs. \
-               The paper's numbers for RELAX, REBAR and Gumbel-softmax are probably for greyscale images, ours are \
-               for binary ones. “ARM (preset=paper)” trains the decoder on one of its two draws."
+               The paper's numbers for RELAX, REBAR and Gumbel-softmax may be for greyscale images, ours are for \
+               binary ones. “ARM (preset=paper)” trains the decoder on one of its two draws."
             .to_owned(),
         cells,
     })

@@ -78,7 +78,7 @@ fn of_architecture(rows: &[TableRow]) -> Vec<File> {
                 format!("{arch}-evaluations{suffix}.svg"),
                 plot(
                     "Test negative ELBO against evaluations",
-                    "evaluations of the cost per image (thousands)",
+                    "evaluations of the cost (thousands of batches)",
                     evaluations,
                     Axis::default(),
                 ),

@@ -188,9 +188,9 @@ fn unfinished(rows: &[TableRow]) -> Option<String> {
 
 fn unstated_protocol(rows: &[TableRow]) -> Option<String> {
     in_paper(rows).next().map(|_| {
-        "The paper does not state the protocol of its Table 2: how the images are made binary, the epochs, \
-         the learning rate, the number N of samples, the bandwidth. Agreement with the table is agreement \
-         with one reading of it."
+        "The paper says only that it follows the settings of Yin and Zhou (ARM). It does not state the protocol: how the \
+         images are made binary, the epochs, the learning rate, the number N of samples, the bandwidth. Agreement \
+         with the table is agreement with one reading of it."
             .to_owned()
     })
 }
@@ -251,9 +251,9 @@ fn greyscale(rows: &[TableRow]) -> Option<String> {
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "The paper's numbers for {} were probably obtained on greyscale images, because the public scripts of \
-             that time do not threshold the images for these methods. If so, they cannot be compared with ours, \
-             which are for binary images.",
+            "The paper's numbers for {} may have been obtained on greyscale images: the public scripts of \
+             that time do not binarise the images for these methods, and the paper does not say. If so, they cannot be \
+             compared with ours, which are for binary images.",
             enumeration(&names)
         )
     })
@@ -348,7 +348,7 @@ mod tests {
         ];
         let remark = remarks(rows).remove(1);
         assert!(
-            remark.contains("numbers for REBAR and Gumbel-softmax were"),
+            remark.contains("numbers for REBAR and Gumbel-softmax may"),
             "{remark}"
         );
         assert_eq!(enumeration(&["a", "b", "c"]), "a, b and c");

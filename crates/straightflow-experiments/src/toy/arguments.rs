@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Adam learning rate of the logit [default: 0.01].
     #[arg(long, value_name = "RATE")]
     learning_rate: Option<f64>,
-    /// Adam learning rate of learned state [default: 0.01].
+    /// Adam learning rate of what the estimator learns (control variates, baselines) [default: 0.01].
     #[arg(long, value_name = "RATE")]
     state_learning_rate: Option<f64>,
     /// Values of p0 in the cost -(z - p0)^2, space-separated; the nearer to 1/2, the harder [default: 0.49 0.499 0.501 0.51].

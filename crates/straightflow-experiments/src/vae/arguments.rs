@@ -34,11 +34,11 @@ pub const PROTOCOLS: &Words = &[
     ),
     (
         "uncentred",
-        "Like dynamic, but batches of 100, a fixed prior, nothing centred; needs --data",
+        "Like dynamic, but batches of 100, a fixed prior, and pixels and latent variables as they are, not centred; needs --data",
     ),
     (
         "greyscale",
-        "Like threshold, but with the grey pixels themselves; needs --data",
+        "Like threshold, but grey values are both input and target; needs --data",
     ),
 ];
 /// The latent variables, in words.

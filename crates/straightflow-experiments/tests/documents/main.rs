@@ -40,7 +40,7 @@ const PAGES: [(&str, usize); 12] = [
     ("docs/findings.md", 30),
     ("docs/performance.md", 180),
     ("docs/quantisers.md", 13),
-    ("docs/scaling.md", 10),
+    ("docs/scaling.md", 7),
 ];
 
 /// What stands before numbers that are compared elsewhere or are not ours.
