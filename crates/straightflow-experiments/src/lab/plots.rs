@@ -42,10 +42,8 @@ fn plot(family: FamilyKind, variables: usize, rows: &[&Row]) -> String {
     let pareto = Pareto {
         title: format!("Price and error: {family}, {variables}"),
         caption: format!(
-            "For each method the estimate with the fewest draws, cheapest first. The error is the root-mean-square \
-             error of one estimate, relative to the largest gradient that any cost with the same variance could have, \
-             as a geometric mean over {over}; errors below 0.01 count as 0.01. The dashed line is the least error for the price; the methods on it \
-             are in bold."
+            "The estimate with the fewest draws of each method, and its error over {over}. The dashed line is the least \
+             error for the price; the methods on it are in bold."
         ),
         price_label: "evaluations and backward passes".to_owned(),
         error_label: "relative error".to_owned(),
