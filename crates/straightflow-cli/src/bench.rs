@@ -30,8 +30,8 @@ pub struct Arguments {
     /// decoder mirrors the encoder [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: those of
-    /// Table 2].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys
+    /// [default: those of Table 2].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// The latent variables.

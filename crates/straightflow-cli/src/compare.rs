@@ -32,8 +32,8 @@ pub struct Arguments {
     /// The budget of one estimate, in evaluations of the cost and backward passes through it.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least_one::<usize>)]
     budget: usize,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: all that support
-    /// the family].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys
+    /// [default: all that support the family].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// Independent estimates per method.

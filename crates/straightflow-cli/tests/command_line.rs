@@ -77,6 +77,35 @@ fn bad_input_exits_with_two_and_says_what_was_meant() {
             &["compare", "--family", "poisson", "--replicates", "3"],
             "at least 10",
         ),
+        (
+            &[
+                "compare",
+                "--family",
+                "bernoulli",
+                "--estimators",
+                "arm,disarm",
+            ],
+            "separate names by spaces: arm disarm",
+        ),
+        (
+            &["vae", "--estimator", "reinforce:baseline=mean"],
+            "`baseline` cannot be `mean`, expected one of `none`",
+        ),
+        (
+            &["vae", "--estimator", "reinforce:baseline=loo"],
+            "at least 2 samples with these options, got 1; set `samples=2`",
+        ),
+        (&["bench", "--steps", "0"], "a whole number of at least 1"),
+        (
+            &["compare", "--family", "bernoulli", "--budget", "0"],
+            "a whole number of at least 1",
+        ),
+        (&["vae", "--learning-rate", "fast"], "expected a number"),
+        (&["toy", "--learning-rate", "fast"], "expected a number"),
+        (
+            &["cell", ".", "first"],
+            "expected a non-negative whole number",
+        ),
         (&[], "Usage"),
     ] {
         let output = run(arguments);

@@ -5,7 +5,7 @@ use straightflow::distribution::FamilyKind;
 use straightflow::estimator::Spec;
 
 use super::{LabConfig, PROBLEMS};
-use crate::arguments::{Words, count, given, word};
+use crate::arguments::{Words, count, given, number, word};
 
 pub(super) const EXAMPLES: &str = "Examples:
   straightflow lab                              prints tables and recommendations, writes no files
@@ -31,8 +31,8 @@ pub struct Arguments {
     /// Recommend only unbiased estimators.
     #[arg(long)]
     pub(super) unbiased: bool,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: all, with some
-    /// variants].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys
+    /// [default: all, with some variants].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// Independent estimates used for each number in the table [default: 20000].
@@ -46,7 +46,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     training_steps: Option<usize>,
     /// Adam learning rate of what the estimator learns [default: 0.01].
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = number)]
     state_learning_rate: Option<f64>,
     /// The seed of all randomness [default: 1].
     #[arg(long, value_name = "SEED", value_parser = count::<u64>)]

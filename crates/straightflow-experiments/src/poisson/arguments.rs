@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::config::{Parametrisation, Settings};
 use super::discriminator::GameObjective;
-use crate::arguments::{Words, count, given, positive, word};
+use crate::arguments::{Words, count, given, number, positive, word};
 
 pub(super) const EXAMPLES: &str = "Examples:
   straightflow poisson                                 prints the table, writes no files
@@ -31,10 +31,10 @@ const OBJECTIVES: &Words = &[
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// The rate of the data [default: 5].
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = number)]
     rate: Option<f64>,
     /// The rate at which the generator starts [default: 1].
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = number)]
     init: Option<f64>,
     /// The generator's parameter [default: direct].
     #[arg(long, value_name = "PARAMETER", value_parser = word::<Parametrisation>(PARAMETRISATIONS))]
@@ -42,12 +42,13 @@ pub struct Arguments {
     /// What the discriminator minimises [default: log-loss].
     #[arg(long, value_name = "OBJECTIVE", value_parser = word::<GameObjective>(OBJECTIVES))]
     objective: Option<GameObjective>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys. The prefix `matched:` shortens
-    /// the steps to the length of those of the paper's pWGF [default: the paper's four and control rows].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys. The
+    /// prefix `matched:` shortens the steps to the length of those of the paper's pWGF [default: the paper's four and
+    /// control rows].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<String>,
     /// The learning rate of all generators, which take plain gradient steps [default: 2.5].
-    #[arg(long, value_name = "LR")]
+    #[arg(long, value_name = "LR", value_parser = number)]
     learning_rate: Option<f64>,
     /// Samples per batch [default: 200].
     #[arg(long, value_name = "N", value_parser = count::<usize>)]

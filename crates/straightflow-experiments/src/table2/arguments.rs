@@ -27,8 +27,8 @@ pub struct Arguments {
     /// decoder mirrors the encoder [default: linear two-layer nonlinear].
     #[arg(long, value_name = "ARCH", num_args = 1.., value_parser = word::<Architecture>(ARCHITECTURES))]
     arch: Vec<Architecture>,
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: the paper's; for
-    /// other latent variables, those that support them].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys
+    /// [default: the paper's; for other latent variables, those that support them].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// Also run estimators that the paper does not have.

@@ -4,7 +4,7 @@ use clap::Args;
 use straightflow::estimator::Spec;
 
 use super::{Subject, ToyConfig, VarianceConfig};
-use crate::arguments::{count, given};
+use crate::arguments::{count, given, number};
 
 pub(super) const EXAMPLES: &str = "Examples:
   straightflow toy                              prints the table, writes no files
@@ -17,8 +17,8 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// What the command line offers.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys [default: all, and
-    /// reinforce with each baseline].
+    /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys
+    /// [default: all, and reinforce with each baseline].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<Spec>,
     /// Runs per estimator and p0 [default: 20].
@@ -28,10 +28,10 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     steps: Option<usize>,
     /// Adam learning rate of the logit [default: 0.01].
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = number)]
     learning_rate: Option<f64>,
     /// Adam learning rate of what the estimator learns (control variates, baselines) [default: 0.01].
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = number)]
     state_learning_rate: Option<f64>,
     /// Values of p0 in the cost -(z - p0)^2, space-separated; the nearer to 1/2, the harder [default: 0.49 0.499 0.501 0.51].
     #[arg(long, value_name = "P", num_args = 1..)]
