@@ -30,7 +30,7 @@ pub const PROTOCOLS: &Words = &[
     ),
     (
         "dynamic",
-        "Like static, but pixels are sampled again in every epoch; needs --data",
+        "Pixels sampled again in every epoch, inputs centred, batches of 50, a learned prior; needs --data",
     ),
     (
         "uncentred",
