@@ -97,6 +97,10 @@ impl Objective<Law> for Elbo<'_> {
         self.model.posterior(&self.input, below)
     }
 
+    fn frozen_layer(&self, below: &[Tensor<4>]) -> straightflow::Result<Law> {
+        self.frozen().posterior(&self.input, below)
+    }
+
     fn cost(&self, z: &[Tensor<4>], q: &[Law]) -> straightflow::Result<Tensor<2>> {
         Ok(self.negative(self.model, self.direct, z, q))
     }

@@ -136,7 +136,7 @@ impl fmt::Display for Comparison {
         }
         writeln!(
             f,
-            "bias: 0 where it cannot be told from noise; +-: its standard error; error of mean: error of the mean of {} estimates, as in a long training run; \
+            "bias: 0 where it cannot be told from noise; +-: its standard error; sd, error, time: of one estimate; error of mean: error of the mean of {} estimates, as in a long training run; \
              f, df: evaluations and backward passes of one estimate, at most {} together; {} estimates of each method.",
             self.budget.horizon, self.budget.evaluations, self.budget.replicates
         )?;

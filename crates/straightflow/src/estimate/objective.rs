@@ -113,6 +113,17 @@ pub trait Objective<D: Distribution> {
     /// Those of the distribution's constructor.
     fn layer(&self, below: &[D::Samples]) -> Result<D>;
 
+    /// The same distribution with the model's own parameters as constants, for layers that are drawn
+    /// again on the side: what is made of them there needs no gradient of the model, and a backward
+    /// pass on the side should not walk through it.
+    ///
+    /// # Errors
+    ///
+    /// As [`layer`](Self::layer).
+    fn frozen_layer(&self, below: &[D::Samples]) -> Result<D> {
+        self.layer(below)
+    }
+
     /// The cost `[n, batch]` of samples of all layers, each `[n, batch, ..]`, with the distributions
     /// that they were drawn from.
     /// [`layers_log_prob`](crate::estimator::layers_log_prob) is `log q(z)`.

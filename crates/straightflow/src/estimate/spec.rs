@@ -110,6 +110,7 @@ as_text!(Spec);
 /// The known words that look like a given one, nearest first, or that it is a list of; all of them in alphabetical order if
 /// none does.
 pub(crate) fn near<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> Near {
+    let word = &word.to_lowercase();
     let is_known = |part: &str| known.clone().any(|one| one == part);
     if word.contains(',') && word.split(',').all(is_known) {
         return Near::Several(word.split(',').map(str::to_owned).collect());

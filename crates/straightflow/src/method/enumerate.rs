@@ -83,7 +83,7 @@ impl Stacked for Enumerate {
     ) -> Result<Outcome> {
         let mut pass = Pass::default();
         for _ in 0..objective.layers() {
-            let law = objective.layer(&pass.z)?.constant();
+            let law = objective.frozen_layer(&pass.z)?.constant();
             self.check(&law, 1)?;
             let below = pass.z.first().map_or(1, |z| z.dims()[0]);
             let states = self.oracle().count(&law)?;

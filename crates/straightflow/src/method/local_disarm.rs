@@ -105,7 +105,7 @@ fn twin_cost(
     z.push(pair.second.clone().reshape(dims));
     let mut laws: Vec<Law> = pass.laws[..=layer].iter().map(Law::constant).collect();
     for _ in layer + 1..objective.layers() {
-        let law = objective.layer(&z)?.constant();
+        let law = objective.frozen_layer(&z)?.constant();
         let [n, batch, ..] = dims;
         let [_, d, k] = law.dims();
         z.push(noise.hard(&law)?.reshape([n, batch, d, k]));

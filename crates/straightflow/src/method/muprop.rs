@@ -182,7 +182,7 @@ fn mean_field(first: &Law, objective: &CountedObjective) -> Result<Vec<Expansion
     for layer in 0..objective.layers() {
         let law = match layer {
             0 => first.constant(),
-            _ => objective.layer(&means)?,
+            _ => objective.frozen_layer(&means)?,
         };
         let mean = law.mean().unsqueeze::<4>();
         // A leaf at zero, added to the mean, has the derivative with respect to the mean.

@@ -18,6 +18,7 @@ mod extremes;
 mod families;
 mod finite_differences;
 mod flow;
+mod frozen_layers;
 mod fused_bernoulli;
 mod gapped_straight_through;
 mod gumbel_rao;

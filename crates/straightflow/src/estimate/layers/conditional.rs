@@ -79,7 +79,8 @@ impl<'a> Conditional<'a> {
             let next = match layer {
                 0 if own == 0 => law.clone(),
                 0 => self.first.clone(),
-                _ if layer <= own => self.all.layer(&samples[..layer])?.constant(),
+                _ if layer <= own => self.all.frozen_layer(&samples[..layer])?.constant(),
+                _ if frozen => self.all.frozen_layer(&samples)?,
                 _ => self.all.layer(&samples)?,
             };
             if layer > own {
@@ -108,7 +109,7 @@ impl CanonicalObjective for Conditional<'_> {
         1
     }
 
-    fn layer(&self, _below: &[Tensor<4>]) -> Result<Law> {
+    fn layer(&self, _below: &[Tensor<4>], _frozen: bool) -> Result<Law> {
         Ok(self.own.clone())
     }
 

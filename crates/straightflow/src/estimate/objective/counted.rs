@@ -20,7 +20,7 @@ use crate::ops::{first_non_finite, leaf_like, on_the_side};
 pub(crate) trait CanonicalObjective {
     fn kind(&self) -> ObjectiveKind;
     fn layers(&self) -> usize;
-    fn layer(&self, below: &[Tensor<4>]) -> Result<Law>;
+    fn layer(&self, below: &[Tensor<4>], frozen: bool) -> Result<Law>;
     fn cost(&self, z: &[Tensor<4>], laws: &[Law], frozen: bool) -> Result<Tensor<2>>;
 }
 
@@ -69,8 +69,12 @@ impl<D: Distribution, O: Objective<D>> CanonicalObjective for Untyped<'_, D, O> 
         self.objective.layers()
     }
 
-    fn layer(&self, below: &[Tensor<4>]) -> Result<Law> {
-        let q = self.objective.layer(&self.typed(below))?;
+    fn layer(&self, below: &[Tensor<4>], frozen: bool) -> Result<Law> {
+        let z = self.typed(below);
+        let q = match frozen {
+            true => self.objective.frozen_layer(&z)?,
+            false => self.objective.layer(&z)?,
+        };
         self.remember(below.len(), q.law());
         Ok(q.law().clone())
     }
@@ -199,7 +203,21 @@ impl<'a> CountedObjective<'a> {
     ///
     /// Those of the objective, or if the law has another number of rows.
     pub fn layer(&self, below: &[Tensor<4>]) -> Result<Law> {
-        let law = self.objective.layer(below)?;
+        self.checked_layer(below, false)
+    }
+
+    /// As [`layer`](Self::layer), with the model's own parameters as constants, if the objective
+    /// knows how.
+    ///
+    /// # Errors
+    ///
+    /// As [`layer`](Self::layer).
+    pub fn frozen_layer(&self, below: &[Tensor<4>]) -> Result<Law> {
+        self.checked_layer(below, true)
+    }
+
+    fn checked_layer(&self, below: &[Tensor<4>], frozen: bool) -> Result<Law> {
+        let law = self.objective.layer(below, frozen)?;
         if let Some(z) = below.first() {
             let [n, batch, ..] = z.dims();
             let (layer, expected, got) = (below.len(), n * batch, law.dims()[0]);

@@ -57,7 +57,7 @@ impl Stacked for DebiasedSt {
             .collect();
         let mut fixed = vec![laws[0].constant()];
         for layer in 1..drawn.len() {
-            fixed.push(objective.layer(&points[..layer])?.constant());
+            fixed.push(objective.frozen_layer(&points[..layer])?.constant());
         }
         let moved_values = objective.evaluate_frozen(&points, &fixed)?.inner();
 
@@ -159,7 +159,7 @@ fn moved(
     let mut samples: Vec<Tensor<4>> = drawn[..index].iter().map(|one| again(&one.z)).collect();
     samples.push(own.reshape([draws, batch, d, k]));
     for above in &drawn[index + 1..] {
-        let law = objective.layer(&samples)?.constant();
+        let law = objective.frozen_layer(&samples)?.constant();
         let z = match &above.uniform {
             Some(uniform) => {
                 let uniform = again(uniform);
