@@ -14,7 +14,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::screen::Terminal;
 
 pub const CELL_EXAMPLES: &str = "Examples:
-  straightflow cell runs/table2 7          one cell of a grid that --submit made
+  straightflow cell runs/cluster 7         one cell of a run that was started with --submit
 Exit codes: 0 if the cell is done, 1 if it failed, 2 for a bad argument, and 75 if it should be
 tried again: it was stopped by a signal and saved its progress, or another process is working on it.";
 

@@ -65,22 +65,22 @@ enum Command {
     /// Time a training step for any estimators and architectures.
     #[command(display_order = 103, after_help = bench::EXAMPLES)]
     Bench(bench::Arguments),
-    /// Run one cell of a grid; each task that --submit creates does this.
+    /// Run one cell of a run that was started with --submit; each of its tasks does this.
     #[command(display_order = 104, after_help = grid::CELL_EXAMPLES)]
     Cell(grid::CellArguments),
-    /// Show the progress of a grid: cells done, running, waiting, or failed and why.
+    /// Show the progress of a run that was started with --submit: cells done, running, waiting, or failed and why.
     #[command(
         display_order = 105,
         after_help = "Examples:
-  straightflow status runs/table2
-  straightflow status runs/table2 --json | jq '.cells[] | select(.state == \"failed\")'"
+  straightflow status runs/cluster
+  straightflow status runs/cluster --json | jq '.cells[] | select(.state == \"failed\")'"
     )]
     Status(grid::StatusArguments),
     /// Write the summary, plots and tables of a finished grid.
     #[command(
         display_order = 106,
         after_help = "Examples:
-  straightflow gather runs/table2
+  straightflow gather runs/cluster
 The command that submitted the grid does the same without --submit, and first runs any remaining cells
 locally."
     )]

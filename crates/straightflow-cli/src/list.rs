@@ -78,8 +78,8 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
          needs: what a method uses of the cost: its values (f), its derivative (df) or both.\n\
          draw: what `draw`, the drop-in, returns: hard samples that carry a gradient, or samples that are relaxed in \
          training and hard otherwise; no: the method has none, it needs the cost as a closure.\n\
-         options: the keys of a specification, as in `reinforce:baseline=loo,samples=4`; docs/estimators.md explains \
-         them.\n\
+         options: the keys of a specification, as in `reinforce:baseline=loo,samples=4` (`preset=..` sets several at \
+         once); docs/estimators.md has their defaults and meanings.\n\
          Families: {}.\n",
         join(FamilyKind::ALL)
     )?;
@@ -96,7 +96,10 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
                 entry.price,
                 draw(entry)
             )?;
-            let keys: Vec<String> = entry.options.iter().map(|one| one.key()).collect();
+            let presets = entry.presets.iter();
+            let presets = presets.map(|preset| format!("preset={}", preset.name));
+            let keys = entry.options.iter().map(|one| one.key()).chain(presets);
+            let keys: Vec<String> = keys.collect();
             writeln!(out, "{:width$}  options: {}", "", keys.join(", "))?;
             writeln!(
                 out,

@@ -16,7 +16,7 @@ pub enum GridError {
         path: PathBuf,
     },
     /// The directory has no grid.
-    #[error("{} is not a grid: it has no cells.json; create one with --submit", path.display())]
+    #[error("{} was not started with --submit: it has no cells.json", path.display())]
     NoGrid {
         /// The directory.
         path: PathBuf,

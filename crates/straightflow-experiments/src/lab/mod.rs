@@ -122,7 +122,7 @@ pub enum LabError {
         known: String,
     },
     /// No estimator takes one of the variables.
-    #[error("none of the estimators supports {problem}")]
+    #[error("none of the estimators supports the variables of `{problem}`")]
     NoEstimator {
         /// The id of the variable.
         problem: &'static str,

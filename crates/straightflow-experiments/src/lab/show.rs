@@ -26,7 +26,7 @@ pub(super) fn page(summary: &Summary) -> Page {
          test cost. The recommendations come from the same numbers. The error is the root-mean-square error of one \
          estimate, divided by a scale that depends only on the problem (the largest gradient any cost with the same \
          variance could have); the tables show its geometric mean over the test costs, and errors below 0.01, exact or \
-         nearly so, count as 0.01. In one estimate noise counts as much as bias. Over a long training run noise \
+         nearly so, count as 0.01. A budget is the number of evaluations of the cost plus backward passes through it. In one estimate noise counts as much as bias. Over a long training run noise \
          averages out and bias does not, so what is best here need not be best in Table 2.",
     )
     .at(place::LAB)
@@ -38,8 +38,8 @@ pub(super) fn page(summary: &Summary) -> Page {
     .remarks([
         "The column of a cost has bias and standard deviation of the estimate with the fewest draws, the latter times \
          the square root of the number of draws. !: the bias is more than half of the gradient; !!: the expected \
-         estimate points uphill; error: it cannot be computed. Learned state is trained first, and no budget \
-         counts that. REBAR is unbiased only on costs that are continuous between the values, so not on a step.",
+         estimate points uphill; error: it cannot be computed. Learned state is trained beforehand, which the budget does \
+         not include. REBAR is unbiased only on costs that are continuous between the values, so not on a step.",
     ])
 }
 
@@ -156,8 +156,9 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     let table = Table::new(&columns, &lines, |one| Label::new(&one.label, &one.spec));
     let table = table.look(
         "Each cell has the bias and the standard deviation of one draw, with a slash between them; a bias within three \
-         standard errors is shown as 0, but with few replicates a heavy-tailed unbiased estimate can still look biased. !: the bias is more than half of the gradient, !!: \
-         the expected estimate points uphill. The last columns are the error within each budget.",
+         standard errors is shown as 0. Where estimates have heavy tails, a few hundred replicates are too few: an unbiased \
+         method can look biased, and an error can grow with the budget. !: the bias is more than half of the gradient, !!: \
+         the expected estimate points uphill. The last columns are the error within each budget, from fewer replicates.",
     );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
 }
@@ -219,7 +220,7 @@ fn advice(summary: &Summary) -> Option<Table> {
             Format::Significant(4),
             |one: &Recommendation| one.budget,
         )
-        .about("evaluations and backward passes allowed for one estimate"),
+        .about("evaluations plus backward passes allowed for one estimate"),
         Column::new(
             "unbiased",
             "bias allowed",
@@ -227,7 +228,8 @@ fn advice(summary: &Summary) -> Option<Table> {
             |one: &Recommendation| {
                 if one.unbiased { "none" } else { "any" }
             },
-        ),
+        )
+        .about("none: only methods that are unbiased and whose measurements show no bias on any of the costs"),
         Column::new("best.spec", "use", Format::Plain, |one: &Recommendation| {
             one.best.spec.to_string()
         })
@@ -243,7 +245,7 @@ fn advice(summary: &Summary) -> Option<Table> {
             |one: &Recommendation| one.best.trained,
         )
         .group(BEST)
-        .about("whether it has learned state, which was trained first"),
+        .about("whether it has learned state, which was trained beforehand"),
         Column::new(
             "best.failures",
             "fails",
@@ -346,7 +348,7 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
             ),
         Column::new("single.std", "sd", significant, |row: &Row| of(row, |one| one.std))
             .group(SINGLE)
-            .about("standard deviation of one estimate"),
+            .about("standard deviation of one estimate; in the overviews, of one draw"),
         Column::new("single.evaluations", "f", significant, |row: &Row| {
             of(row, |one| one.evaluations)
         })

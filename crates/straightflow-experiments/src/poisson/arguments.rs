@@ -43,8 +43,8 @@ pub struct Arguments {
     #[arg(long, value_name = "OBJECTIVE", value_parser = word::<GameObjective>(OBJECTIVES))]
     objective: Option<GameObjective>,
     /// Estimators, as `id` or `id:key=value,key=value`, space-separated; `straightflow list` shows ids and keys. The
-    /// prefix `matched:` shortens the steps to the length of those of the paper's pWGF [default: the paper's four and
-    /// control rows].
+    /// prefix `matched:` shortens the steps to the length of those of the paper's pWGF [default: the paper's four,
+    /// the exact gradient and other rows to compare with].
     #[arg(long, value_name = "SPEC", num_args = 1..)]
     estimators: Vec<String>,
     /// The learning rate of all generators, which take plain gradient steps [default: 2.5].

@@ -22,8 +22,7 @@ impl From<GameError> for RunError {
 
 impl Experiment for PoissonGame {
     const ID: &'static str = "poisson";
-    const ABOUT: &'static str =
-        "The paper's Table 1: a Poisson generator against a discriminator, with control rows.";
+    const ABOUT: &'static str = "The paper's Table 1: a Poisson generator against a discriminator, with rows that explain the result.";
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str =
         "--seeds 6 --block 2 --epochs 20 --estimators pwgf muprop reinforce:baseline=loo";

@@ -73,8 +73,15 @@ fn distance(config: &Config, cells: &[Cell]) -> String {
         title: "The distance to the rate of the data".to_owned(),
         caption: format!(
             "The root mean square over {} seeds, on a logarithmic axis. What is left at the right end \
-             is the oscillation and the offset of its mean.",
-            config.seeds
+             is the oscillation and the offset of its mean.{}",
+            config.seeds,
+            match config.rows.get(LINES..) {
+                None | Some([]) => String::new(),
+                Some(rest) => {
+                    let names: Vec<&str> = rest.iter().map(|row| row.label.as_str()).collect();
+                    format!(" Not shown: {}.", names.join(", "))
+                }
+            }
         ),
         x_label: "epoch".to_owned(),
         y_label: "root mean square distance".to_owned(),
@@ -90,8 +97,8 @@ fn weights(config: &Config) -> Result<String, GameError> {
     let plot = Weights {
         title: format!("The weight of a sample of Pois({})", config.rate),
         caption:
-            "The weight that pWGF gives to the gradient at a sample, in the limit of small steps, \
-                  for bandwidths in standard deviations. Wide kernels give straight-through."
+            "The weight c(z) that pWGF gives to the gradient at a sample z, relative to its mean, in the limit of small \
+                  steps, for bandwidths in standard deviations. Wide kernels give straight-through."
                 .to_owned(),
         x_label: "sample z".to_owned(),
         y_label: "relative weight c(z) / E c".to_owned(),
@@ -111,8 +118,8 @@ fn flow(config: &Config) -> Result<String, GameError> {
     let plot = Flow {
         title: "One step of the projected flow".to_owned(),
         caption: format!(
-            "Samples of Pois({before}) move up the discriminator's output with a step of {:.1}, long enough to be \
-             seen; the Poisson law nearest to them in the distance of the kernel has rate {after:.2}.",
+            "Samples of Pois({before}) move up the discriminator's output, which the generator maximises, with a step of \
+             {:.1}, long enough to be seen; the Poisson law nearest to them in the distance of the kernel has rate {after:.2}.",
             picture.step
         ),
         x_label: "count".to_owned(),

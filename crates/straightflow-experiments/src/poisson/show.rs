@@ -88,10 +88,10 @@ fn finding(summary: &Summary) -> Option<Finding> {
         place: 1,
         weight: summary.seeds as f64,
         text: format!(
-            "Table 1 can be reproduced, but what it measures is the size of the steps. The paper states no learning rate; \
-             with the one we picked to match its row for straight-through, straight-through oscillates {gap:.1} times \
-             as much as the paper's pWGF. With steps of the same length near the true rate it oscillates \
-             {matched:.2} times as much."
+            "The pattern of Table 1 can be reproduced, but what it measures is the size of the steps. The paper states no \
+             learning rate; with the one we picked to bring straight-through close to its row, straight-through oscillates \
+             {gap:.1} times as much as the paper's pWGF. When straight-through takes steps as short as pWGF's, it \
+             oscillates {matched:.2} times as much as pWGF."
         ),
     })
 }
@@ -132,8 +132,8 @@ fn columns(seeds: usize) -> Vec<Column<SummaryRow>> {
         Column::new("settle", "settled", Format::Decimals(0), settle)
             .group(OURS)
             .about(
-                "the iteration after which the rate stays near that of the data; if some games never get there, how \
-                 many do",
+                "the iteration, not the epoch, after which the rate stays near that of the data, averaged over games; if \
+                 some never get there, how many do",
             ),
     ]
 }
@@ -160,10 +160,17 @@ fn lead(summary: &Summary) -> String {
 }
 
 fn floored(summary: &Summary) -> Option<String> {
-    let steps: usize = summary.rows.iter().map(|row| row.floored).sum();
+    let held = summary.rows.iter().filter(|row| row.floored > 0);
+    let held: Vec<String> = held
+        .map(|row| format!("“{}” in {} steps", label(row), row.floored))
+        .collect();
     let floor = FLOOR * summary.rate;
-    (steps > 0)
-        .then(|| format!("In {steps} steps the rate was held at its lower limit of {floor}."))
+    (!held.is_empty()).then(|| {
+        format!(
+            "A rate cannot be negative, so it was held at a lower limit of {floor}: {}, over all games.",
+            held.join(", ")
+        )
+    })
 }
 
 /// Rows without numbers in the paper are controls: they tell whether a small spread is the method's or
@@ -187,19 +194,19 @@ fn controls(rows: &[SummaryRow]) -> Vec<String> {
     let found = match alike.len() {
         0 => format!("No control row comes within a factor of {ALIKE} of it."),
         1 => format!(
-            "The control row {} comes within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
+            "The control row {} is as small or within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
             alike[0]
         ),
         _ => format!(
-            "The control rows {} come within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
+            "The control rows {} are as small or within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
             alike.join(", ")
         ),
     };
     vec![
         "Rows without a number from the paper are controls. The exact gradient has no sampling noise, so its \
          spread is that of the game itself. The row marked “matched” takes steps as \
-         short as those of pWGF near the true rate, and one with unit gain takes pWGF's direction with the steps of \
-         the others; together they separate the direction of a step from its length."
+         short as those of pWGF near the true rate, and the one with unit gain weights samples as pWGF does but takes steps \
+         as long as those of the others; together they separate how samples are weighted from how long the steps are."
             .to_owned(),
         format!(
             "Of the paper's rows, {} has the smallest standard deviation over time, {:.4}. {found}",

@@ -41,7 +41,7 @@ impl Table2 {
 impl Experiment for Table2 {
     const ID: &'static str = "table2";
     const ABOUT: &'static str =
-        "The paper's Table 2: autoencoders for a grid of architectures, estimators and seeds.";
+        "The paper's Table 2: autoencoders, one for each architecture, estimator and seed.";
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str =
         "--images 100 --bound-samples 2 --epochs 3 --arch linear two-layer --estimators arm rebar";

@@ -51,5 +51,6 @@ pub(super) fn of_estimator(row: &TableRow) -> impl Iterator<Item = &'static Reco
 
 /// Whether a row is of the same latent variables and images as the records.
 pub(super) fn is_comparable(row: &TableRow) -> bool {
-    row.latent == "bernoulli" && row.units.is_none() && row.data == "mnist-threshold"
+    let all = row.units.is_none() && row.images == 0;
+    row.latent == "bernoulli" && all && row.data == "mnist-threshold"
 }

@@ -41,7 +41,7 @@ pub(super) fn page(summary: &TableSummary) -> Page {
     .at(place::TABLE2)
     .findings(findings(rows))
     .tables(tables.into_iter().map(|table| {
-        table.look("Look at the column “test”: nats per image, lower is better. Compare only rows with equal epochs.")
+        table.look("Look at “test” under “this run”: nats per image, lower is better. Compare our rows only at equal epochs.")
     }))
     .figures(plots::draw(summary))
     .remarks(remarks.into_iter().flatten())
@@ -199,7 +199,7 @@ fn reading_of_pwgf(rows: &[TableRow]) -> Option<String> {
     let shown = rows.iter().any(|row| row.estimator == "pwgf:preset=paper");
     shown.then(|| {
         "pWGF with the preset of the paper uses N = 1 sample per image, a step eps = 1, a bandwidth h of one \
-         standard deviation but at least 1, and the raw gradient with its control variate. The paper does not \
+         standard deviation but at least 1, and the gradient with its control variate, not rescaled. The paper does not \
          state N, eps or h."
             .to_owned()
     })
@@ -227,8 +227,8 @@ fn fewer_epochs(rows: &[TableRow]) -> Option<String> {
             .collect();
         let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
         format!(
-            "We take the paper's numbers to be those after full training: {}. Rows with fewer epochs stopped \
-             earlier: {}.",
+            "We take the paper's numbers to be those after full training: {}. These rows were trained for fewer \
+             epochs: {}.",
             enumeration(&whole),
             short.join(", ")
         )
@@ -277,6 +277,7 @@ mod tests {
             units: None,
             protocol: "threshold".to_owned(),
             data: "mnist-threshold".to_owned(),
+            images: 0,
             estimator: estimator.to_owned(),
             label: estimator.to_uppercase(),
             seeds: 3,

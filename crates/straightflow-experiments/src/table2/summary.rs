@@ -40,6 +40,9 @@ pub struct TableRow {
     pub protocol: String,
     /// The name of the images.
     pub data: String,
+    /// How many images of each split were used; 0 for all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub images: usize,
     /// The specification of the estimator.
     pub estimator: String,
     /// Its name.
@@ -98,6 +101,14 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// The mean of numbers that may be missing; missing if one is.
 fn mean_of_all(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Option<Vec<f64>> = values.collect();
@@ -115,6 +126,7 @@ fn row(config: &Config, runs: &[&Summary], unfinished: usize) -> TableRow {
         units: config.units,
         protocol: config.protocol.name().to_owned(),
         data: config.data.clone(),
+        images: config.images,
         estimator: config.estimator.to_string(),
         label: label(config),
         seeds: runs.len(),

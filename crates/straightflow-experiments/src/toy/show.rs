@@ -12,7 +12,7 @@ pub(super) fn page(summary: &Summary) -> Page {
     });
     Page::new(
         "The one-bit toy",
-        "One bit, and a cost whose two values are almost equal: -(z - p0)^2, which is lower by |1 - 2 p0| at \
+        "One bit, and a cost whose two values are almost equal: -(z − p0)², which is lower by |1 − 2p0| at \
          the better value. The optimum is to always take that value, and the gradient towards it is small compared with its \
          noise.",
     )
@@ -28,7 +28,7 @@ const FEW: usize = 10;
 
 fn look(seeds: usize) -> String {
     let hardest = match seeds < FEW {
-        true => "So few runs do not rank the methods.",
+        true => "That is too few runs to rank the methods.",
         false => "This is hardest for the p0 nearest to 1/2.",
     };
     format!(
@@ -66,8 +66,8 @@ fn columns(summary: &Summary) -> Vec<Column<Row>> {
         columns.push(
             steps
                 .about(
-                    "median number of steps until the optimum has a probability of 0.95; a dash where fewer than \
-                     half of the runs get there",
+                    "median number of steps until the optimum has a probability of 0.95, over the runs that get there; a \
+                     dash where fewer than half do",
                 )
                 .group(&group),
         );
@@ -84,8 +84,8 @@ fn columns(summary: &Summary) -> Vec<Column<Row>> {
     columns.push(
         Column::new("relative_bias", "bias", Format::Decimals(1), relative_bias)
             .unit("%")
-            .about("bias of the same estimate, relative to the exact gradient; 0 within three standard errors, a dash where \
-                 these exceed the gradient itself"),
+            .about("bias of the same estimate, relative to the exact gradient; 0 if it is within three standard errors of 0, a dash \
+                 where the noise would hide a bias as large as the gradient itself"),
     );
     columns
 }
@@ -126,8 +126,9 @@ pub(super) fn plots(summary: &Summary) -> Vec<File> {
         let dots = Dots {
             title: format!("One bit, p0 = {p0}: steps to the optimum"),
             caption: format!(
-                "The median over {} runs of the number of steps until the optimum has a probability of 0.95, for \
-                 the {} of {} estimators with which half of the runs get there. Circles are unbiased \
+                "The median, over those of {} runs that get there, of the number of steps until the optimum has a \
+                 probability of 0.95, for the {} of {} estimators with which at least half of the runs do; the axis is \
+                 logarithmic. Circles are unbiased \
                  methods, squares biased ones.",
                 summary.seeds,
                 arrived.len(),

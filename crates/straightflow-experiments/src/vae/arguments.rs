@@ -22,19 +22,19 @@ pub const ARCHITECTURES: &Words = &[
 pub const PROTOCOLS: &Words = &[
     (
         "threshold",
-        "Pixels binarised at 0.5, batches of 25, a fixed prior",
+        "Pixels binarised at 0.5, batches of 25, a fixed prior; 400 epochs (two and four layers: 1,500)",
     ),
     (
         "static",
-        "Pixels sampled once, with the grey value as the probability of white; batches of 50, a learned prior",
+        "Pixels sampled once, with the grey value as the probability of white; batches of 50, a learned prior; 1,200 epochs",
     ),
     (
         "dynamic",
-        "Pixels sampled again in every epoch, inputs centred, batches of 50, a learned prior; needs --data",
+        "Pixels sampled again in every epoch, inputs centred, batches of 50, a learned prior; 1,000 epochs; needs --data",
     ),
     (
         "uncentred",
-        "Like dynamic, but batches of 100, a fixed prior, and pixels and latent variables as they are, not centred; needs --data",
+        "Like dynamic, but batches of 100, a fixed prior, and pixels and latent variables as they are, not centred; 2,000 epochs; needs --data",
     ),
     (
         "greyscale",

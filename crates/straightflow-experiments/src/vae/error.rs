@@ -16,14 +16,14 @@ pub enum VaeError {
         got: String,
     },
     /// The number of draws was given in two places.
-    #[error("the number of samples was given twice, also in `{0}`")]
+    #[error("the number of samples was given twice: as --samples and in `{0}`")]
     SamplesTwice(String),
-    /// The dynamic protocol without greyscale images.
+    /// A protocol of greyscale images without any; its name.
     #[error(
-        "the dynamic protocol draws the pixels of greyscale images, but the bundled images are binary: \
-         name a directory of IDX files with --data DIR"
+        "the {0} protocol needs greyscale images, but these are binary: name a directory with MNIST's IDX \
+         files with --data DIR"
     )]
-    NoGreyImages,
+    NoGreyImages(&'static str),
     /// The threshold protocol with images that are binary already.
     #[error(
         "the threshold protocol makes greyscale images binary, but these are already binary: use \

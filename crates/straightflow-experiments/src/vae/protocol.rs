@@ -58,7 +58,7 @@ impl Protocol {
             (Self::Threshold, None) => mnist::load(mnist::Binarisation::Threshold)?,
             (Self::Static, None) => mnist::load(mnist::Binarisation::Stochastic)?,
             (Self::Dynamic | Self::Uncentred | Self::Greyscale, None) => {
-                return Err(VaeError::NoGreyImages);
+                return Err(VaeError::NoGreyImages(self.name()));
             }
         };
         let binary = matches!(data.images(), Images::Binary(_));
@@ -67,7 +67,7 @@ impl Protocol {
             Self::Threshold if from.is_some() && binary => return Err(VaeError::BinaryImages),
             Self::Threshold => data.threshold(127),
             Self::Dynamic | Self::Uncentred | Self::Greyscale if binary => {
-                return Err(VaeError::NoGreyImages);
+                return Err(VaeError::NoGreyImages(self.name()));
             }
             Self::Static | Self::Dynamic | Self::Uncentred | Self::Greyscale => data,
         };

@@ -211,6 +211,8 @@ const LABEL: f64 = theme::TEXT;
 const LABEL_WIDTH: f64 = 140.0;
 /// From the end of the lines to the labels, with leaders in between.
 const LEADER: f64 = 16.0;
+/// The part of a leader that is within the plot, where a line ends before its right edge.
+const STUB: f64 = 10.0;
 /// A piece of each line stands before its label: where lines end in one place, leaders alone do not
 /// tell which is which.
 const PIECE: f64 = 24.0;
@@ -287,8 +289,9 @@ fn name(
     for ((series, end, text), middle) in named.into_iter().zip(middles) {
         let colour = theme::colour(looks[series]);
         let first = middle - LINE * (text.len() as f64 - 1.0) / 2.0;
+        // A leader across the plot would look like a line of its own.
         let leader = vec![
-            (end.0 + 3.0, end.1),
+            (end.0.max(frame.right - STUB) + 3.0, end.1),
             (frame.right + 6.0, end.1),
             (start - 2.0, first),
         ];

@@ -177,9 +177,11 @@ fn rows(points: &[&Candidate], top: f64) -> Vec<f64> {
 
 /// The places of the points that no other point beats, among points in the order of price and error.
 fn front(points: &[&Candidate]) -> Vec<usize> {
+    /// What is cheaper and as good to the third digit is not beaten.
+    const TIE: f64 = 0.995;
     let mut least = f64::INFINITY;
     let better = |(index, point): (usize, &&Candidate)| {
-        let better = point.error < least;
+        let better = point.error < least * TIE;
         least = least.min(point.error);
         better.then_some(index)
     };

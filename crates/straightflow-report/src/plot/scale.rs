@@ -147,10 +147,10 @@ fn log_ticks(low: f64, high: f64) -> Vec<Tick> {
     let decades = (low.log10() - 1e-9).floor() as i32..=(high.log10() + 1e-9).floor() as i32;
     let inside = |value: &f64| *value >= low * (1.0 - 1e-9) && *value <= high * (1.0 + 1e-9);
     let spread = (high / low).log10();
-    let factors: &[f64] = if spread > 2.5 {
-        &[1.0]
-    } else {
-        &[1.0, 2.0, 5.0]
+    let factors: &[f64] = match spread {
+        wide if wide > 4.0 => &[1.0],
+        wide if wide > 2.5 => &[1.0, 3.0],
+        _ => &[1.0, 2.0, 5.0],
     };
     let every = (spread / 6.0).ceil().max(1.0) as i32;
     let mut values: Vec<f64> = decades
@@ -302,6 +302,10 @@ mod tests {
         assert_eq!(
             labels(&scale(1.0, 100.0)),
             ["1", "2", "5", "10", "20", "50", "100"]
+        );
+        assert_eq!(
+            labels(&scale(240.0, 75e3)),
+            ["300", "1000", "3000", "10000", "3×10⁴"]
         );
         assert_eq!(
             labels(&scale(0.0125, 0.03)),

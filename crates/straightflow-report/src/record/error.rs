@@ -29,8 +29,8 @@ pub enum RecordError {
     },
     /// The directory belongs to a run with another configuration.
     #[error(
-        "{} holds a different run: its config.toml differs in `{line}`; choose another directory or \
-         use the recorded configuration", path.display()
+        "{} holds a different run: its config.toml differs in `{line}`; choose another directory, or use \
+         the recorded settings (a list that may grow must keep what is recorded)", path.display()
     )]
     AnotherRun {
         /// The directory.
