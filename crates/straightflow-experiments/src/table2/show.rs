@@ -87,8 +87,12 @@ fn title(rows: &[TableRow]) -> String {
         "1" => String::new(),
         seeds => format!(", {seeds} seeds"),
     };
+    let protocol = match each(|row| row.protocol.clone()).as_str() {
+        "threshold" => String::new(),
+        other => format!(", protocol {other}"),
+    };
     format!(
-        "Table 2: autoencoders, {}, {}, {} epochs{seeds}: {methods}",
+        "Table 2: autoencoders, {}, {}{protocol}, {} epochs{seeds}: {methods}",
         each(|row| row.arch.clone()),
         each(latent),
         each(|row| row.epochs.to_string())

@@ -82,7 +82,7 @@ pub fn compare_seconds(page: &str, record: &str, arch: &str, times: &str, lines:
     let least_ms = |spec: &str| {
         let words = times.lines().map(|line| line.split_whitespace());
         let mut words = words.map(Iterator::collect::<Vec<&str>>);
-        let line = words.find(|words| words.len() == 5 && words[0] == arch && words[1] == spec);
+        let line = words.find(|words| words.len() >= 5 && words[0] == arch && words[1] == spec);
         let line = line.unwrap_or_else(|| panic!("no time of {arch} {spec}"));
         line[4].parse::<f64>().expect("a time")
     };
