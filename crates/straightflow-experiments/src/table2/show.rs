@@ -202,9 +202,9 @@ fn unstated_protocol(rows: &[TableRow]) -> Option<String> {
 fn reading_of_pwgf(rows: &[TableRow]) -> Option<String> {
     let shown = rows.iter().any(|row| row.estimator == "pwgf:preset=paper");
     shown.then(|| {
-        "pWGF with the preset of the paper uses N = 1 sample per image, a step eps = 1, a bandwidth h of one \
+        "pWGF with the preset of the paper uses N = 1 sample per image, a step ε = 1, a bandwidth h of one \
          standard deviation but at least 1, and the gradient with its control variate, not rescaled. The paper does not \
-         state N, eps or h."
+         state N, ε or h."
             .to_owned()
     })
 }

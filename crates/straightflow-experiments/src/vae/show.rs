@@ -6,8 +6,8 @@ use super::summary::{Row, StepBound, Summary};
 use crate::experiment::place;
 
 /// What two experiments say about one number.
-pub(crate) const BOUND: &str = "an upper bound on the negative log-likelihood of the test images, from weighted samples; it is at most the \
-                                negative ELBO, up to noise";
+pub(crate) const BOUND: &str = "the importance-weighted bound (IWAE) on the negative log-likelihood of the test images, with that many \
+                                samples; it is at most the negative ELBO, up to noise";
 pub(crate) const VARIANCE: &str =
     "running variance of the encoder's gradient, summed over its parameters";
 pub(crate) const EVALUATIONS: &str = "evaluations of the cost per step and image";

@@ -115,7 +115,9 @@ pub trait Objective<D: Distribution> {
 
     /// The same distribution with the model's own parameters as constants, for layers that are drawn
     /// again on the side: what is made of them there needs no gradient of the model, and a backward
-    /// pass on the side should not walk through it.
+    /// pass on the side should not walk through it. By default it does, and with `rebar` and
+    /// `relax:control=sum` burn then keeps something of each pass, so that steps become slower and
+    /// slower.
     ///
     /// # Errors
     ///
