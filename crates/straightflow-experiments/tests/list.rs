@@ -110,7 +110,7 @@ fn the_names_of_the_list_are_those_of_the_folders() {
 }
 
 /// Copies of recorded plots in the documentation.
-const COPIES: [(&str, &str); 8] = [
+const COPIES: [(&str, &str); 9] = [
     (
         "bernoulli-vae-linear.svg",
         "2026-11-16-table2-linear/linear-steps.svg",
@@ -134,6 +134,10 @@ const COPIES: [(&str, &str); 8] = [
     (
         "two-layer-400.svg",
         "2026-11-18-table2-400-two-layer/two-layer-steps.svg",
+    ),
+    (
+        "uncentred.svg",
+        "2026-11-18-table2-uncentred/nonlinear-steps.svg",
     ),
     ("poisson-curves.svg", "2026-11-15-poisson/curves.svg"),
     ("poisson-distance.svg", "2026-11-15-poisson/distance.svg"),
