@@ -92,7 +92,7 @@ fn table(out: &mut impl Write) -> std::io::Result<()> {
                 "{:width$}  bias: {}; needs: {}; price: {}; draw: {}",
                 "",
                 entry.bias,
-                join(entry.needs),
+                needs(entry),
                 entry.price,
                 draw(entry)
             )?;
@@ -154,6 +154,16 @@ fn families(entry: &Estimator) -> String {
     text
 }
 
+/// What a method needs of the cost; what it needs with some options shows in its price.
+fn needs(entry: &Estimator) -> String {
+    let needs = join(entry.needs);
+    let some = !entry.needs.contains(&Need::Gradient) && entry.price.to_string().contains("df");
+    match some {
+        true => format!("{needs} (with some options also df)"),
+        false => needs,
+    }
+}
+
 fn join<T: ToString>(items: &[T]) -> String {
     let items: Vec<String> = items.iter().map(T::to_string).collect();
     items.join(", ")
@@ -179,7 +189,7 @@ pub fn markdown() -> String {
                 entry.id,
                 families(entry),
                 entry.bias,
-                join(entry.needs),
+                needs(entry),
                 entry.price,
                 draw(entry)
             );

@@ -234,8 +234,7 @@ impl Entry {
 fn arguments<E: Experiment>(command: Command) -> Command {
     let command = Common::augment_args(E::Arguments::augment_args(command));
     let command = command.mut_arg("out", |out| out.required(E::NEEDS_DIRECTORY));
-    let may_grow = command.get_arguments().any(|one| one.get_id() == "epochs");
-    match may_grow {
+    match E::GROWS {
         true => command,
         false => command.mut_arg("resume", |resume| {
             resume.help("Resume the run in --out with its recorded settings. Other options must agree with them")

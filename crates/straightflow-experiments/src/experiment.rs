@@ -82,6 +82,8 @@ pub trait Experiment: Sized + Send + Sync {
     const OUTLIVES_FAILURES: bool = false;
     /// Whether a directory with a summary is complete, whatever its records say.
     const SUMMARY_SUFFICES: bool = false;
+    /// Whether a run may [become](Self::may_become) a longer or larger one.
+    const GROWS: bool = false;
     /// Whether the records start over when the configuration [grows](Self::may_become).
     const FORGETS: bool = false;
 

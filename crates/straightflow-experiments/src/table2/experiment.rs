@@ -56,6 +56,7 @@ impl Experiment for Table2 {
     ];
     const NEEDS_DIRECTORY: bool = true;
     const OUTLIVES_FAILURES: bool = true;
+    const GROWS: bool = true;
     // The records are of shorter runs; the runs themselves resume.
     const FORGETS: bool = true;
 

@@ -142,6 +142,7 @@ impl Experiment for VaeRun {
         "A variational autoencoder with discrete latent variables, trained on MNIST.";
     const EXAMPLES: &'static str = EXAMPLES;
     const SMALL: &'static str = "--images 100 --bound-samples 2 --epochs 12 --estimator rebar";
+    const GROWS: bool = true;
     const SUMMARY_SUFFICES: bool = true;
 
     type Arguments = Arguments;

@@ -28,7 +28,8 @@ method! {
     ///   For the other families there is order 2, which is
     ///   [`SecondOrderSt`](super::SecondOrderSt) without a baseline.
     /// * **Requires** the gradient of the cost.
-    /// * **Bias**: none on polynomials of one coordinate whose degree is at most the order.
+    /// * **Bias**: none on polynomials whose degree in each of independent coordinates is at most the
+    ///   order.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -61,7 +62,7 @@ method! {
             FamilyKind::NegativeBinomial,
             FamilyKind::Geometric,
         ],
-        bias: exact on "polynomials of one coordinate, up to the order",
+        bias: exact on "polynomials of at most the order in each independent coordinate",
         needs: [Gradient],
         price: [1, 1],
         reference: "derived in the documentation of `Fini` from the Chen-Stein identity (Chen 1975, Annals \
