@@ -11,8 +11,7 @@ pub(crate) const BOUND: &str = "the importance-weighted bound (IWAE) on the nega
 pub(crate) const VARIANCE: &str =
     "running variance of the encoder's gradient, summed over its parameters";
 pub(crate) const EVALUATIONS: &str = "evaluations of the cost per step and image";
-pub(crate) const GRADIENTS: &str =
-    "backward passes through the cost per step and image, including those that train the decoder; draws that are \
+pub(crate) const GRADIENTS: &str = "backward passes through the cost per step and image, including those that train the decoder; draws that are \
      evaluated together all count";
 
 pub(super) fn page(summary: &Summary) -> Page {
