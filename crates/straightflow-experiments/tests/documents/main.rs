@@ -8,6 +8,7 @@
 //! * `<!-- printed in results/FILE results/FILE -->`: every number is a word of one of the files, rounded;
 //! * `<!-- seconds of ARCH in results/ONE by results/FILE -->`: a table of the seconds until the test negative
 //!   ELBO is at most that of the column, from the curves and the times of a step that `bench` printed;
+//! * `<!-- evaluations of ARCH in results/ONE -->`: the same in thousands of evaluations of the cost per image;
 //! * `<!-- recommendations in results/ONE -->`: see `tests/list.rs`;
 //! * `<!-- numbers below -->`: the numbers are listed in a comment after the table, as those of running text;
 //! * `<!-- paper -->`, `<!-- settings -->`: numbers that we did not measure.
@@ -112,6 +113,11 @@ fn compare(page: &str) -> usize {
             .and_then(|cited| cited.split_once(" in "))
         {
             compared += rows::compare(page, records, arch, block);
+        } else if let Some((arch, records)) = source
+            .strip_prefix("evaluations of ")
+            .and_then(|cited| cited.split_once(" in "))
+        {
+            compared += rows::compare_evaluations(page, records, arch, block);
         } else if let Some((arch, (record, times))) = source
             .strip_prefix("seconds of ")
             .and_then(|cited| cited.split_once(" in "))
@@ -166,7 +172,13 @@ fn tables_with_numbers_cite_their_source() {
             }
             let above = lines[..index].iter().rev().find(|line| !line.is_empty());
             let source = above.and_then(|line| comment(line)).unwrap_or_default();
-            let compared = ["rows of ", "seconds of ", "text of ", "printed in "];
+            let compared = [
+                "rows of ",
+                "seconds of ",
+                "evaluations of ",
+                "text of ",
+                "printed in ",
+            ];
             let known = compared.iter().chain(&OTHERS);
             assert!(
                 known.clone().any(|start| source.starts_with(start)),

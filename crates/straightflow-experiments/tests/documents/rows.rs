@@ -1,6 +1,7 @@
 //! Tables of rows of a table of autoencoders.
 
 use straightflow_experiments::table2::{TableRow, TableSummary};
+use straightflow_experiments::vae::Epoch;
 
 use crate::{assert_shown, cells, read};
 
@@ -75,17 +76,16 @@ pub fn compare(page: &str, records: &str, arch: &str, lines: &[&str]) -> usize {
     numbers
 }
 
-/// The same for a table of the seconds of training until the columns' negative ELBO is reached.
-pub fn compare_seconds(page: &str, record: &str, arch: &str, times: &str, lines: &[&str]) -> usize {
-    let rows = rows(record);
-    let times = read(times);
-    let least_ms = |spec: &str| {
-        let words = times.lines().map(|line| line.split_whitespace());
-        let mut words = words.map(Iterator::collect::<Vec<&str>>);
-        let line = words.find(|words| words.len() >= 5 && words[0] == arch && words[1] == spec);
-        let line = line.unwrap_or_else(|| panic!("no time of {arch} {spec}"));
-        line[4].parse::<f64>().expect("a time")
-    };
+/// A table of what it takes until the test negative ELBO is at most that of the column: compares it with
+/// what `taken` makes of the first epoch that gets there.
+fn compare_reached(
+    place: &str,
+    records: &str,
+    arch: &str,
+    lines: &[&str],
+    taken: impl Fn(&TableRow, &Epoch) -> f64,
+) -> usize {
+    let rows = rows(records);
     let bounds = cells(lines[0]);
     let mut numbers = 0;
     for line in lines[2..].iter().take_while(|line| line.starts_with('|')) {
@@ -94,11 +94,10 @@ pub fn compare_seconds(page: &str, record: &str, arch: &str, times: &str, lines:
         for (bound, text) in bounds[1..].iter().zip(cells) {
             let bound: f64 = bound.parse().expect("a bound");
             let mut curve = row.curve.iter();
-            let place = format!("{page}, {record}, {arch} {spec}, {bound}");
+            let place = format!("{place}, {records}, {arch} {spec}, {bound}");
             match curve.find(|epoch| epoch.test_nelbo <= bound) {
                 Some(epoch) => {
-                    let seconds = epoch.step as f64 * least_ms(spec) / 1000.0;
-                    assert_shown(text, seconds, &place);
+                    assert_shown(text, taken(row, epoch), &place);
                     numbers += 1;
                 }
                 None => assert_eq!(text, "", "{place}: not reached"),
@@ -106,4 +105,32 @@ pub fn compare_seconds(page: &str, record: &str, arch: &str, times: &str, lines:
         }
     }
     numbers
+}
+
+/// Evaluations of the cost for each image of a batch, in thousands.
+pub fn compare_evaluations(page: &str, records: &str, arch: &str, lines: &[&str]) -> usize {
+    compare_reached(page, records, arch, lines, |_, epoch| {
+        epoch.evaluations as f64 / 1000.0
+    })
+}
+
+/// Seconds of training, with the times of a step as `bench` printed them.
+pub fn compare_seconds(
+    page: &str,
+    records: &str,
+    arch: &str,
+    times: &str,
+    lines: &[&str],
+) -> usize {
+    let times = read(times);
+    let least_ms = |spec: &str| {
+        let words = times.lines().map(|line| line.split_whitespace());
+        let mut words = words.map(Iterator::collect::<Vec<&str>>);
+        let line = words.find(|words| words.len() >= 5 && words[0] == arch && words[1] == spec);
+        let line = line.unwrap_or_else(|| panic!("no time of {arch} {spec}"));
+        line[4].parse::<f64>().expect("a time")
+    };
+    compare_reached(page, records, arch, lines, |row, epoch| {
+        epoch.step as f64 * least_ms(&row.estimator) / 1000.0
+    })
 }
