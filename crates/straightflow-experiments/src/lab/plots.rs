@@ -43,7 +43,7 @@ fn plot(family: FamilyKind, variables: usize, rows: &[&Row]) -> String {
         title: format!("Price and error: {family}, {variables}"),
         caption: format!(
             "The estimate with the fewest draws of each method, and its error over {over}. The dashed line is the least \
-             error for the price; the methods on it are in bold."
+             error for the price; the method that first reaches each of its levels is in bold."
         ),
         price_label: "evaluations and backward passes".to_owned(),
         error_label: "relative error".to_owned(),

@@ -37,8 +37,8 @@ pub(super) fn page(summary: &Summary) -> Page {
     .figures(plots::draw(summary))
     .remarks([
         "The column of a cost has bias and standard deviation of the estimate with the fewest draws, the latter times \
-         the square root of the number of draws. !: the bias is more than half of the gradient; !!: the expected \
-         estimate points uphill; error: it cannot be computed. Learned state is trained beforehand, which the budget does \
+         the square root of the number of draws. !: beyond three standard errors, the bias exceeds half of the gradient; \
+         !!: likewise, the expected estimate points uphill; error: it cannot be computed. Learned state is trained beforehand, which the budget does \
          not include. REBAR is unbiased only on costs that are continuous between the values, so not on a step.",
     ])
 }
@@ -157,8 +157,8 @@ fn overview(problem: &Problem, summary: &Summary) -> Option<Table> {
     let table = table.look(
         "Each cell has the bias and the standard deviation of one draw, with a slash between them; a bias within three \
          standard errors is shown as 0. Where estimates have heavy tails, a few hundred replicates are too few: an unbiased \
-         method can look biased, and an error can grow with the budget. !: the bias is more than half of the gradient, !!: \
-         the expected estimate points uphill. The last columns are the error within each budget, from fewer replicates.",
+         method can look biased, and an error can grow with the budget. !: beyond three standard errors, the bias exceeds half of the gradient \
+         (or of a hundredth of the largest possible one, if that is more); !!: likewise, the expected estimate points uphill. The last columns are the error within each budget, from fewer replicates.",
     );
     Some(table.with_caption(format!("{}, gradients with respect to {by}", problem.label)))
 }
@@ -229,7 +229,7 @@ fn advice(summary: &Summary) -> Option<Table> {
                 if one.unbiased { "none" } else { "any" }
             },
         )
-        .about("none: only methods that are unbiased and whose measurements show no bias on any of the costs"),
+        .about("none: only methods that are unbiased in theory and fail on none of the costs"),
         Column::new("best.spec", "use", Format::Plain, |one: &Recommendation| {
             one.best.spec.to_string()
         })
@@ -256,7 +256,7 @@ fn advice(summary: &Summary) -> Option<Table> {
             },
         )
         .group(BEST)
-        .about("on how many costs its bias is more than half of the gradient or it points uphill"),
+        .about("on how many costs its bias, beyond three standard errors, exceeds half of the gradient or it points uphill"),
         Column::new("best.worst", "worst", error, |one: &Recommendation| {
             one.best.worst
         })
@@ -384,7 +384,8 @@ fn measured(summary: &Summary) -> Vec<Column<Row>> {
         })
     });
     columns.push(failure.about(
-        "why the estimate fails on this cost: a bias of more than half of the gradient, the wrong sign, or an error",
+        "why the estimate fails on this cost: beyond three standard errors, a bias of more than half of the gradient or the \
+         wrong sign; or an error",
     ));
     columns
 }

@@ -162,13 +162,13 @@ fn lead(summary: &Summary) -> String {
 fn floored(summary: &Summary) -> Option<String> {
     let held = summary.rows.iter().filter(|row| row.floored > 0);
     let held: Vec<String> = held
-        .map(|row| format!("“{}” in {} steps", label(row), row.floored))
+        .map(|row| format!("“{}”, in {} steps over all games", label(row), row.floored))
         .collect();
     let floor = FLOOR * summary.rate;
     (!held.is_empty()).then(|| {
         format!(
-            "A rate cannot be negative, so it was held at a lower limit of {floor}: {}, over all games.",
-            held.join(", ")
+            "A rate cannot be negative, so it is kept at or above {floor}. That limit was reached only by {}.",
+            held.join(", and by ")
         )
     })
 }
@@ -189,17 +189,19 @@ fn controls(rows: &[SummaryRow]) -> Vec<String> {
     let alike: Vec<String> = controls
         .iter()
         .filter(|row| row.time_std <= ALIKE * least.time_std)
-        .map(|row| format!("“{}” ({:.4})", row.label, row.time_std))
+        .map(|row| match row.time_std <= least.time_std {
+            true => format!("“{}”, at {:.4}, is no larger", row.label, row.time_std),
+            false => {
+                let (label, std) = (&row.label, row.time_std);
+                format!("“{label}”, at {std:.4}, is within a factor of {ALIKE} of it")
+            }
+        })
         .collect();
-    let found = match alike.len() {
-        0 => format!("No control row comes within a factor of {ALIKE} of it."),
-        1 => format!(
-            "The control row {} is as small or within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
-            alike[0]
-        ),
-        _ => format!(
-            "The control rows {} are as small or within a factor of {ALIKE} of it, so a spread this small is not special to that method.",
-            alike.join(", ")
+    let found = match alike.as_slice() {
+        [] => format!("No control row comes within a factor of {ALIKE} of it."),
+        alike => format!(
+            "Among the controls, {}: a spread this small is not special to that method.",
+            alike.join(", and ")
         ),
     };
     vec![

@@ -216,9 +216,15 @@ impl Summary {
                  straight-through."
             );
         }
+        if let Some(noise) = self.ratio("pwgf:preset=paper,cv=off", "pwgf:preset=paper") {
+            text += &format!(
+                " Without its control variate pWGF oscillates {noise:.1} times as much as with it, for all its \
+                 short steps; that part is noise."
+            );
+        }
         text += match (gap >= GAP, self.explained_by_step(gap, matched)) {
             (_, true) => {
-                " So the gap comes from the size of the step, not from the quality of the estimator."
+                " So the gap between straight-through and pWGF comes from the size of the step."
             }
             (true, false) => " Here the size of the step does not explain the gap.",
             (false, _) => " The gap is smaller than in the paper's table.",

@@ -12,7 +12,7 @@ pub(super) fn page(summary: &Summary) -> Page {
     });
     Page::new(
         "The one-bit toy",
-        "One bit, and a cost whose two values are almost equal: -(z − p0)², which is lower by |1 − 2p0| at \
+        "One bit, and a cost whose two values are almost equal: −(z − p0)², which is lower by |1 − 2p0| at \
          the better value. The optimum is to always take that value, and the gradient towards it is small compared with its \
          noise.",
     )
@@ -126,8 +126,8 @@ pub(super) fn plots(summary: &Summary) -> Vec<File> {
         let dots = Dots {
             title: format!("One bit, p0 = {p0}: steps to the optimum"),
             caption: format!(
-                "The median, over those of {} runs that get there, of the number of steps until the optimum has a \
-                 probability of 0.95, for the {} of {} estimators with which at least half of the runs do; the axis is \
+                "The median number of steps until the optimum has a probability of 0.95, over the runs, out of {}, that get \
+                 there. Shown are the {} of {} estimators for which at least half of the runs do. The axis is \
                  logarithmic. Circles are unbiased \
                  methods, squares biased ones.",
                 summary.seeds,
