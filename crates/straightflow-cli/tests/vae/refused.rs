@@ -61,7 +61,7 @@ fn bad_settings_exit_with_two_and_write_nothing() {
         (&["--samples", "0"], "at least 1"),
         (
             &["--samples", "2", "--estimator", "arm:samples=3"],
-            "the number of samples was given twice, also in `arm:samples=3`",
+            "the number of samples was given twice: as --samples and in `arm:samples=3`",
         ),
         (&["--learning-rate", "0"], rate),
         (&["--learning-rate", "-1"], rate),
