@@ -28,7 +28,7 @@ fn bad_settings_exit_with_two_and_write_nothing() {
         ),
         (
             &["--protocol", "dynamic"],
-            "name a directory of IDX files with --data DIR",
+            "the dynamic protocol needs greyscale images, but these are binary",
         ),
         (&["--data", text(&missing)], "missing cannot be read"),
         (&["--data", text(&empty)], "empty holds no image set"),

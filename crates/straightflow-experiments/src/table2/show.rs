@@ -328,6 +328,14 @@ mod tests {
     }
 
     #[test]
+    fn runs_on_a_part_of_the_images_are_not_compared_with_the_paper() {
+        let mut row = row("pwgf:preset=paper,step=fixed(0.01)", "linear", 400, None);
+        assert_eq!(paper(&row), Some(119.8));
+        row.images = 100;
+        assert_eq!(paper(&row), None);
+    }
+
+    #[test]
     fn architectures_with_fewer_epochs_are_named_once() {
         let rows = vec![
             row("arm", "linear", 100, Some(110.3)),
