@@ -105,7 +105,8 @@ fn the_controls_remove_the_gap() {
     }
     let finding = &table().finding;
     assert!(
-        finding.contains("the gap comes from the size of the step"),
+        finding
+            .contains("the gap between straight-through and pWGF comes from the size of the step"),
         "{finding}"
     );
 }

@@ -229,7 +229,7 @@ fn advice(summary: &Summary) -> Option<Table> {
                 if one.unbiased { "none" } else { "any" }
             },
         )
-        .about("none: only methods that are unbiased in theory and fail on none of the costs"),
+        .about("“none” admits only methods that are unbiased in theory and fail on none of the costs"),
         Column::new("best.spec", "use", Format::Plain, |one: &Recommendation| {
             one.best.spec.to_string()
         })

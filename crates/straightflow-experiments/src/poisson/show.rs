@@ -280,7 +280,10 @@ mod tests {
     fn the_remark_on_controls_follows_the_rows() {
         let remark = |control: f64| controls(&rows(control)).pop().expect("a remark");
         assert!(remark(0.012).contains("pWGF has the smallest"));
-        assert!(remark(0.012).contains("“ST, matched” (0.0120)"));
+        assert!(
+            remark(0.012).contains("“ST, matched”, at 0.0120, is within a factor of 1.5 of it")
+        );
+        assert!(remark(0.009).contains("“ST, matched”, at 0.0090, is no larger"));
         assert!(remark(0.1).contains("No control row"));
         assert!(controls(&[]).is_empty());
     }
