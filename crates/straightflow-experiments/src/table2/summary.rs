@@ -157,6 +157,8 @@ fn published(config: &Config) -> Option<f64> {
 
 /// A label that fits a plot: the paper's method by the name that the page explains.
 pub(super) fn short(label: &str) -> String {
+    // Records of before have the longer name of Gumbel-softmax.
+    let label = label.replace(" (binary Concrete)", "");
     label.replace("Projected Wasserstein gradient flow", "pWGF")
 }
 

@@ -51,7 +51,7 @@ method! {
 
     facts {
         id: "gumbel-softmax",
-        name: "Gumbel-softmax (binary Concrete)",
+        name: "Gumbel-softmax",
         families: &[FamilyKind::Bernoulli, FamilyKind::Categorical],
         bias: exact on "constant f",
         needs: [Gradient],
