@@ -336,10 +336,15 @@ impl RunningMeans {
         }
     }
 
-    /// The means, each as if `prior` had been observed once with weight 1 beforehand.
+    /// The means, each as if `prior` had been its first observation, with weight 1. It is forgotten
+    /// like any other: if it stayed, no mean could come near zero.
     pub(crate) fn means(&self, prior: f64) -> Vec<f64> {
         let [sums, weights] = self.parts();
-        let mean = |(sum, weight): (f64, f64)| (sum + prior * self.rate) / (weight + self.rate);
+        let mean = |(sum, weight): (f64, f64)| {
+            // With weights of 1 their sum is `1 - (1 - rate)^n` after n observations.
+            let share = self.rate * (1.0 - weight).max(0.0);
+            (sum + prior * share) / (weight + share)
+        };
         sums.into_iter().zip(weights).map(mean).collect()
     }
 

@@ -15,24 +15,16 @@ use crate::support::{assert_close, laws, tensor, values};
 struct Fill {
     curvature: Vec<f64>,
     rms: Vec<f64>,
-    rate: f64,
     visited: usize,
 }
 
 impl ModuleMapper for Fill {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        // Sums and weights: with weights `1 - rate` a mean is its sum, but for the prior's share.
+        // Sums and weights: with weights of 1 a mean is its sum.
         let numbers: Vec<f64> = match self.visited {
-            // The prior of a curvature is zero.
             0 => self.curvature.clone(),
-            1 | 3 => vec![1.0 - self.rate; param.val().shape().num_elements()],
-            _ => {
-                // The prior is the mean of all.
-                let squares: Vec<f64> = self.rms.iter().map(|x| x * x).collect();
-                let count = squares.len() as f64;
-                let all = squares.iter().sum::<f64>() / count;
-                squares.iter().map(|x| x - self.rate * all).collect()
-            }
+            1 | 3 => vec![1.0; param.val().shape().num_elements()],
+            _ => self.rms.iter().map(|x| x * x).collect(),
         };
         self.visited += 1;
         param.map(|x| {
@@ -52,7 +44,6 @@ fn with_state(spec: &str, law: &Law, curvature: &[f64], rms: &[f64]) -> Box<dyn 
     let mut fill = Fill {
         curvature: curvature.to_vec(),
         rms: rms.to_vec(),
-        rate: 0.05,
         visited: if state.layers[0].curvature.is_some() {
             0
         } else {
